@@ -1,0 +1,86 @@
+"""Every error that specviz raises on purpose.
+
+SpecvizError
+├── SettingsError            a setting breaks its rule
+├── PromptError              the prompt cannot be decoded from (empty, too long)
+├── ModelError
+│   ├── UnknownModelError    no such name, repo, folder or file
+│   ├── UnsupportedModelError  found, but it cannot be run here
+│   └── DownloadError        could not be fetched, verified or stored
+├── PairingError             draft and target do not share a vocabulary
+├── TraceError               a recording cannot be written or read
+└── RunError                 a run failed or cannot be started
+
+A message gives the rule and the value; `remedy` says what to do about it. Pages and the CLI show these errors
+and nothing else: any other exception is a bug and is reported as one.
+"""
+
+from __future__ import annotations
+
+
+class SpecvizError(Exception):
+    """An error with a remedy.
+
+    Attributes:
+        message: what is wrong: the rule and the value that broke it.
+        remedy: what the reader can do about it; may be empty.
+        exit_code: what the CLI exits with: 2 for bad input, 1 for work that failed.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".strip()
+
+
+class SettingsError(SpecvizError):
+    """A setting breaks its rule."""
+
+    exit_code = 2
+
+
+class PromptError(SpecvizError):
+    """The prompt is empty, or does not fit the target's context."""
+
+    exit_code = 2
+
+
+class ModelError(SpecvizError):
+    """A model cannot be had or used."""
+
+    exit_code = 2
+
+
+class UnknownModelError(ModelError):
+    """No model of that name, and no such repository, folder or file."""
+
+
+class UnsupportedModelError(ModelError):
+    """The model was found, but its format, architecture or cache cannot be used."""
+
+
+class DownloadError(ModelError):
+    """A download was cut, failed its check, or could not be stored."""
+
+    exit_code = 1
+
+
+class PairingError(SpecvizError):
+    """Draft and target do not have the same vocabulary."""
+
+    exit_code = 2
+
+
+class TraceError(SpecvizError):
+    """A recording cannot be written or read."""
+
+    exit_code = 2
+
+
+class RunError(SpecvizError):
+    """A run failed on the way, or cannot be started."""

@@ -1,0 +1,273 @@
+"""What happens in a run, as frozen values with a JSON form.
+
+`draft_token`, `verify_result`, `metrics`, `done` and `error` keep the names and fields of SpeculatoViz's protocol
+and add to them. Pages, replay, benchmark and CLI consume these and nothing else. Probabilities `p`, `q` and
+`acceptance_prob` are after the sampling settings; log-probabilities are natural and before them; entropies are in bits;
+None means "not known" and is shown as n/a, never as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from specviz.errors import TraceError
+
+GuaranteeKind = Literal["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]
+
+
+class Alternative(NamedTuple):
+    """One token that could have stood at a position: id, printable form, untempered log-probability, probability."""
+
+    token_id: int
+    token: str
+    logprob: float
+    prob: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """How far the output is the target's own.
+
+    Attributes:
+        kind: EXACT, BOUNDED (total variation per token at most `epsilon`), LOSSY or UNKNOWN.
+        reason: why, in a sentence for the person who reads the result.
+    """
+
+    kind: GuaranteeKind
+    reason: str
+    epsilon: float | None = None
+
+    def __str__(self) -> str:
+        return f"BOUNDED({self.epsilon:.2g})" if self.kind == "BOUNDED" else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSplit:
+    """Where wall time went, in ms. `other_ms` is the rest, so the parts add up to `wall_ms`.
+
+    Drawing, recording and whatever the consumer does between events is outside all of them.
+    """
+
+    wall_ms: float = 0.0
+    draft_ms: float = 0.0
+    network_ms: float = 0.0
+    queue_ms: float = 0.0
+    target_ms: float = 0.0
+    rule_ms: float = 0.0
+
+    @property
+    def other_ms(self) -> float:
+        """Loop, bookkeeping and waiting that none of the named parts covers."""
+        return self.wall_ms - (self.draft_ms + self.network_ms + self.queue_ms + self.target_ms + self.rule_ms)
+
+    def __add__(self, more: TimeSplit) -> TimeSplit:
+        return TimeSplit(*(getattr(self, f.name) + getattr(more, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run begins."""
+
+    type: ClassVar[str] = "run_started"
+    run_id: str
+    target: str
+    draft: str
+    settings: dict[str, Any]
+    guarantee: Guarantee
+    full_rows: bool
+    vocab_size: int
+    max_context: int
+    prompt_ids: tuple[int, ...]
+    prompt_text: str
+    started_at: float
+    """Seconds since the epoch."""
+    baseline_tps: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftToken:
+    """The draft proposes one token. `position` counts within the block, `index` within the output, both from 0."""
+
+    type: ClassVar[str] = "draft_token"
+    round: int
+    position: int
+    index: int
+    token: str
+    token_id: int
+    token_bytes: bytes
+    logprob: float | None
+    entropy: float | None
+    top_tokens: tuple[Alternative, ...]
+    draft_time_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult:
+    """What became of one position of a round.
+
+    Attributes:
+        status: accepted; rejected (`final_token` was drawn in place of `draft_token`); ignored (never tested: behind
+            a rejection or behind the end of the output); bonus.
+        draft_token, draft_token_id: None for the bonus. final_token...: None when ignored.
+        draft_logprob, target_logprob: of the draft token (of the bonus token, for the bonus), untempered.
+        final_logprob: target's, of the final token.
+        acceptance_prob: probability with which the draft token was to be kept.
+        u: the uniform draw that decided, where the rule draws one.
+    """
+
+    type: ClassVar[str] = "verify_result"
+    round: int
+    position: int
+    index: int
+    status: Literal["accepted", "rejected", "ignored", "bonus"]
+    draft_token: str | None
+    draft_token_id: int | None
+    final_token: str | None
+    final_token_id: int | None
+    final_token_bytes: bytes | None
+    draft_logprob: float | None
+    target_logprob: float | None
+    final_logprob: float | None
+    acceptance_prob: float | None
+    p: float | None
+    q: float | None
+    u: float | None
+    entropy: float | None
+    top_tokens: tuple[Alternative, ...]
+    verify_latency_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Numbers after a round. Rates are None until something was tested.
+
+    Attributes:
+        acceptance_rate: accepted / tested over the last 50 rounds; overall_acceptance_rate: over all.
+        accepted_per_round, tokens_per_round: means over all rounds, without and with the resampled or bonus token.
+        effective_tps: emitted tokens per second of the run's own time; baseline_tps: measured plain decoding.
+        speedup: effective_tps / baseline_tps.
+        avg_draft_latency_ms, avg_verify_latency_ms: per round, over the last 50.
+        split: of this round; total: of all rounds so far.
+        drafted, tested, accepted, emitted: of this round.
+        note: why this round drafted less than K, in words; empty when there is nothing to say.
+    """
+
+    type: ClassVar[str] = "metrics"
+    round: int
+    acceptance_rate: float | None
+    overall_acceptance_rate: float | None
+    accepted_per_round: float
+    tokens_per_round: float
+    effective_tps: float
+    baseline_tps: float | None
+    speedup: float | None
+    avg_draft_latency_ms: float
+    avg_verify_latency_ms: float
+    split: TimeSplit
+    total: TimeSplit
+    drafted: int
+    tested: int
+    accepted: int
+    emitted: int
+    guarantee: Guarantee
+    note: str = ""
+    sent_bytes: int | None = None
+    received_bytes: int | None = None
+    billed_tokens: int | None = None
+
+
+FinishReason = Literal["stop_token", "stop_string", "max_tokens", "context_full", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A run has ended. `generated_text` is the text of `token_ids`, and both end at the same token."""
+
+    type: ClassVar[str] = "done"
+    total_tokens: int
+    total_accepted: int
+    total_drafted: int
+    total_tested: int
+    total_rounds: int
+    generated_text: str
+    token_ids: tuple[int, ...]
+    finish_reason: FinishReason
+    total: TimeSplit
+    tokens_per_second: float | None
+    baseline_tps: float | None
+    speedup: float | None
+    guarantee: Guarantee
+    stop_string: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """A run has failed; what it had so far stays valid."""
+
+    type: ClassVar[str] = "error"
+    kind: str
+    message: str
+    remedy: str = ""
+
+
+Event = RunStarted | DraftToken | VerifyResult | Metrics | Done | Error
+_KINDS: dict[str, type[Any]] = {k.type: k for k in (RunStarted, DraftToken, VerifyResult, Metrics, Done, Error)}
+
+# Fields whose Python value is richer than their JSON form.
+_FROM_JSON: dict[str, Any] = {
+    "guarantee": lambda v: Guarantee(**v),
+    "split": lambda v: TimeSplit(**v),
+    "total": lambda v: TimeSplit(**v),
+    "top_tokens": lambda v: tuple(Alternative(a[0], a[1], float(a[2]), a[3]) for a in v),
+    "token_bytes": bytes.fromhex,
+    "final_token_bytes": bytes.fromhex,
+    "prompt_ids": tuple,
+    "token_ids": tuple,
+    # A log-probability of an impossible token is -inf, which JSON has no number for.
+    "logprob": float,
+    "draft_logprob": float,
+    "target_logprob": float,
+    "final_logprob": float,
+}
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """The event as JSON-ready data: its type, then its fields. `from_json` gives back an equal event."""
+    return {"type": event.type} | {f.name: _plain(getattr(event, f.name)) for f in fields(event)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Guarantee | TimeSplit):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    return value
+
+
+def from_json(data: Mapping[str, Any]) -> Event:
+    """The event that `to_json` made this from. Unknown fields, from a newer version, are left out.
+
+    Raises:
+        TraceError: unknown type, or a field is missing or malformed.
+    """
+    kind = _KINDS.get(str(data.get("type")))
+    if kind is None:
+        raise TraceError(f"Unknown event type {data.get('type')!r}.", "It may come from a newer specviz.")
+    try:
+        values = {
+            f.name: _FROM_JSON[f.name](data[f.name]) if f.name in _FROM_JSON and data[f.name] is not None else data[f.name]
+            for f in fields(kind)
+            if f.name in data
+        }
+        event: Event = kind(**values)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as exc:
+        raise TraceError(f"A {kind.type} event is malformed: {exc}.", "The recording is damaged there.") from exc
+    return event

@@ -1,0 +1,255 @@
+"""Folds events into the state of a run: tree, text, counts, rates. Live page, replay, benchmark and CLI share it.
+
+A `RunState` holds everything that drawing needs and draws nothing itself. Every change of a node is logged, so a
+view can ask for what changed since it last looked at a cost of the changes, not of the tree.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from specviz.events import (
+    Alternative,
+    Done,
+    DraftToken,
+    Error,
+    Event,
+    FinishReason,
+    Guarantee,
+    Metrics,
+    RunStarted,
+    TimeSplit,
+    VerifyResult,
+)
+
+WINDOW = 50
+
+NodeStatus = Literal["pending", "accepted", "rejected", "ignored", "resampled", "bonus"]
+#: What stays in the output.
+EMITTED: frozenset[NodeStatus] = frozenset({"accepted", "resampled", "bonus"})
+
+
+@dataclass(slots=True)
+class Node:
+    """One token in the tree.
+
+    Attributes:
+        id: index in `RunState.nodes`. parent: id of the token before it, -1 at the start of the output.
+        index: position in the output. position: position in its round's block.
+        token: printable form. token_bytes: what it adds to the text.
+        entropy: bits: the target's where it was scored, else the draft's.
+        acceptance_prob, p, q, u, draft_logprob, target_logprob: see `events.VerifyResult`; None until judged.
+        draft_alternatives, target_alternatives: most probable tokens here, best first.
+    """
+
+    id: int
+    parent: int
+    round: int
+    position: int
+    index: int
+    status: NodeStatus
+    token: str
+    token_id: int
+    token_bytes: bytes
+    entropy: float | None = None
+    draft_logprob: float | None = None
+    target_logprob: float | None = None
+    acceptance_prob: float | None = None
+    p: float | None = None
+    q: float | None = None
+    u: float | None = None
+    draft_alternatives: tuple[Alternative, ...] = ()
+    target_alternatives: tuple[Alternative, ...] = ()
+
+
+@dataclass(slots=True)
+class RunState:
+    """The state of one run, made by `apply`-ing its events in order.
+
+    Attributes:
+        nodes: every token drafted or emitted, in order of appearance. log: ids of nodes in order of change.
+        text: ids of the emitted nodes, in order of the output.
+        rounds: one `Metrics` per finished round.
+        reached, kept: per position of the block, how many drafts were tested there and how many kept.
+    """
+
+    started: RunStarted | None = None
+    done: Done | None = None
+    error: Error | None = None
+    nodes: list[Node] = field(default_factory=list)
+    log: list[int] = field(default_factory=list)
+    text: list[int] = field(default_factory=list)
+    rounds: list[Metrics] = field(default_factory=list)
+    reached: list[int] = field(default_factory=list)
+    kept: list[int] = field(default_factory=list)
+    _block: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended, well or not."""
+        return self.done is not None or self.error is not None
+
+    @property
+    def latest(self) -> Metrics | None:
+        """The numbers after the last finished round."""
+        return self.rounds[-1] if self.rounds else None
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What is promised about the output so far."""
+        last = self.done or self.latest or self.started
+        return last.guarantee if last else None
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why the run ended; None while it runs and after a failure."""
+        return self.done.finish_reason if self.done else None
+
+    def output_bytes(self) -> bytes:
+        """The text so far as UTF-8; its end may be part of a character."""
+        return b"".join(self.nodes[i].token_bytes for i in self.text)
+
+    def acceptance_by_position(self) -> list[float | None]:
+        """Accepted / tested at each position of the block: of the drafts that reached it (not of all rounds)."""
+        return [k / n if n else None for k, n in zip(self.kept, self.reached, strict=True)]
+
+    def apply(self, event: Event) -> None:
+        """Take one event in."""
+        match event:
+            case RunStarted():
+                self.started = event
+            case DraftToken():
+                self._draft(event)
+            case VerifyResult():
+                self._verify(event)
+            case Metrics():
+                self.rounds.append(event)
+                self._block.clear()
+            case Done():
+                self.done = event
+            case Error():
+                self.error = event
+
+    def apply_all(self, events: Iterable[Event]) -> RunState:
+        """Take many events in; returns self."""
+        for event in events:
+            self.apply(event)
+        return self
+
+    def _draft(self, e: DraftToken) -> None:
+        parent = self._block.get(e.position - 1, self.text[-1] if self.text else -1)
+        self._block[e.position] = self._add(
+            Node(
+                len(self.nodes), parent, e.round, e.position, e.index, "pending", e.token, e.token_id, e.token_bytes,
+                entropy=e.entropy, draft_logprob=e.logprob, draft_alternatives=e.top_tokens,
+            )
+        )  # fmt: skip
+
+    def _verify(self, e: VerifyResult) -> None:
+        drafted = self._block.get(e.position)
+        parent = self.nodes[drafted].parent if drafted is not None else (self.text[-1] if self.text else -1)
+        if drafted is not None:
+            node = self.nodes[drafted]
+            if e.status != "bonus":
+                node.status = e.status
+            node.target_logprob, node.acceptance_prob = e.target_logprob, e.acceptance_prob
+            node.p, node.q, node.u = e.p, e.q, e.u
+            node.target_alternatives = e.top_tokens
+            node.entropy = e.entropy if e.entropy is not None else node.entropy
+            self.log.append(drafted)
+            if e.status in ("accepted", "rejected"):
+                self._count(e.position, e.status == "accepted")
+        if e.status == "accepted" and drafted is not None:
+            self.text.append(drafted)
+        elif e.status in ("rejected", "bonus") and e.final_token_id is not None:
+            final = Node(
+                len(self.nodes), parent, e.round, e.position, e.index,
+                "resampled" if e.status == "rejected" else "bonus",
+                e.final_token or "", e.final_token_id, e.final_token_bytes or b"",
+                entropy=e.entropy, target_logprob=e.final_logprob, target_alternatives=e.top_tokens,
+            )  # fmt: skip
+            self.text.append(self._add(final))
+
+    def _add(self, node: Node) -> int:
+        self.nodes.append(node)
+        self.log.append(node.id)
+        return node.id
+
+    def _count(self, position: int, kept: bool) -> None:
+        while len(self.reached) <= position:
+            self.reached.append(0)
+            self.kept.append(0)
+        self.reached[position] += 1
+        self.kept[position] += kept
+
+
+def rate(accepted: int, tested: int) -> float | None:
+    """Accepted / tested; None while nothing was tested, so that "unknown" never looks like "nothing kept"."""
+    return accepted / tested if tested else None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Running counts of a run; makes the `Metrics` of each round and the totals of `Done`."""
+
+    baseline_tps: float | None = None
+    drafted: int = 0
+    tested: int = 0
+    accepted: int = 0
+    emitted: int = 0
+    rounds: int = 0
+    total: TimeSplit = TimeSplit()
+    _last: deque[tuple[int, int, TimeSplit]] = field(default_factory=lambda: deque(maxlen=WINDOW))
+
+    def add(
+        self, *, drafted: int, tested: int, accepted: int, emitted: int, split: TimeSplit, guarantee: Guarantee,
+        note: str = "", sent_bytes: int | None = None, received_bytes: int | None = None,
+        billed_tokens: int | None = None,
+    ) -> Metrics:  # fmt: skip
+        """Count one round and give its `Metrics`. `emitted` counts what stays after a stop cut the block."""
+        self.drafted += drafted
+        self.tested += tested
+        self.accepted += accepted
+        self.emitted += emitted
+        self.rounds += 1
+        self.total = self.total + split
+        self._last.append((tested, accepted, split))
+        recent = list(self._last)
+        tps = self.tokens_per_second or 0.0
+        return Metrics(
+            round=self.rounds - 1,
+            acceptance_rate=rate(sum(a for _, a, _ in recent), sum(t for t, _, _ in recent)),
+            overall_acceptance_rate=rate(self.accepted, self.tested),
+            accepted_per_round=self.accepted / self.rounds,
+            tokens_per_round=self.emitted / self.rounds,
+            effective_tps=tps,
+            baseline_tps=self.baseline_tps,
+            speedup=self.speedup,
+            avg_draft_latency_ms=sum(s.draft_ms for *_, s in recent) / len(recent),
+            avg_verify_latency_ms=sum(s.target_ms + s.network_ms + s.queue_ms for *_, s in recent) / len(recent),
+            split=split,
+            total=self.total,
+            drafted=drafted,
+            tested=tested,
+            accepted=accepted,
+            emitted=emitted,
+            guarantee=guarantee,
+            note=note,
+            sent_bytes=sent_bytes,
+            received_bytes=received_bytes,
+            billed_tokens=billed_tokens,
+        )
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Emitted tokens per second of the run's own time, the first round with its prefill included."""
+        return self.emitted / (self.total.wall_ms / 1000) if self.total.wall_ms > 0 and self.emitted else None
+
+    @property
+    def speedup(self) -> float | None:
+        """Against the measured baseline; None without one."""
+        tps = self.tokens_per_second
+        return tps / self.baseline_tps if tps and self.baseline_tps else None

@@ -1,0 +1,176 @@
+"""What the loop talks to: drafters, targets and tokenizers, and the values that pass between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from specviz.events import Alternative, Guarantee
+from specviz.sampling import Row, Status
+from specviz.settings import Rule, Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A block of draft tokens, each with the q that it was drawn from.
+
+    Attributes:
+        token_ids: (K,); may be shorter than asked for, or empty.
+        q: (K,) rows; `q[i]` is what `token_ids[i]` was drawn from.
+        logprobs: (K,) natural log of the draft's untempered probability; None where the drafter has none (n-gram).
+        entropies: (K,) bits, of the untruncated distribution at temperature 1; None where there is none.
+        alternatives: (K,) the draft's most probable tokens at each position, best first.
+        times_ms: (K,) what each token took.
+        note: why fewer tokens came than were asked for, in words for a person; empty when all came.
+    """
+
+    token_ids: tuple[int, ...]
+    q: tuple[Row, ...]
+    logprobs: tuple[float | None, ...]
+    entropies: tuple[float | None, ...]
+    alternatives: tuple[tuple[Alternative, ...], ...]
+    times_ms: tuple[float, ...]
+    note: str = ""
+
+
+NO_PROPOSAL = Proposal((), (), (), (), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one position of a round.
+
+    Attributes:
+        status: accepted, rejected, ignored (behind the first rejection: the rule never reached it) or bonus.
+        draft_id: the draft token; None for the bonus.
+        final_id: the token that stands here now; None when ignored.
+        p, q: target and draft probability of the draft token after the sampling settings (of the bonus token, for
+            the bonus; its q is None).
+        acceptance: the probability with which the draft token was to be kept; None for ignored and bonus.
+        u: the uniform draw that decided, where the rule draws one.
+        draft_logprob_target: natural log of the target's untempered probability of the draft token (of the bonus
+            token, for the bonus).
+        final_logprob: the same for `final_id`.
+        entropy: bits, of the target's untruncated distribution at temperature 1.
+        alternatives: the target's most probable tokens here, best first.
+    """
+
+    status: Status
+    draft_id: int | None
+    final_id: int | None
+    p: float | None = None
+    q: float | None = None
+    acceptance: float | None = None
+    u: float | None = None
+    draft_logprob_target: float | None = None
+    final_logprob: float | None = None
+    entropy: float | None = None
+    alternatives: tuple[Alternative, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of one verification. Times in ms, None where they cannot be known.
+
+    Attributes:
+        decisions: one per draft token, then the bonus if every one was kept.
+        token_ids: what the round emits: kept tokens and the resampled or bonus token.
+        compute_ms: the target model's forward pass. network_ms, queue_ms: 0.0 in-process.
+        rule_ms: probabilities, the rule, and what is recorded about it.
+        sent_bytes, received_bytes, billed_tokens: None where not applicable.
+    """
+
+    decisions: tuple[Decision, ...]
+    token_ids: tuple[int, ...]
+    guarantee: Guarantee
+    compute_ms: float | None
+    rule_ms: float | None
+    network_ms: float | None = 0.0
+    queue_ms: float | None = 0.0
+    sent_bytes: int | None = None
+    received_bytes: int | None = None
+    billed_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a target can do, and its limits.
+
+    Attributes:
+        full_rows: it sees whole distributions, so every rule is exact where the rule is.
+        vocab_size: ids at or beyond it are never sent.
+        max_context: tokens, prompt and output together.
+        stop_ids: tokens that end a generation.
+    """
+
+    full_rows: bool
+    vocab_size: int
+    max_context: int
+    stop_ids: frozenset[int] = field(default_factory=frozenset)
+
+
+class Tokenizer(Protocol):
+    """Text to ids and back. Ids are the truth: generated text is never encoded again."""
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a text, special tokens in it parsed as such; adds none of its own."""
+        ...
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Text of a whole id sequence; special tokens are left out, incomplete characters become U+FFFD."""
+        ...
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """What one token adds to the text, as UTF-8; may be part of a character; empty for a special token."""
+        ...
+
+    def token_name(self, token_id: int) -> str:
+        """A printable form of any one token: `" the"`, `"<|im_end|>"`, `"\\xf0\\x9f"` for part of a character."""
+        ...
+
+
+class Drafter(Protocol):
+    """Proposes tokens. One file in `drafters/` and one line in the catalog make a new one."""
+
+    name: str
+    max_context: int | None
+
+    def propose(
+        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
+    ) -> list[Proposal]:
+        """At most n candidate blocks of at most k tokens that continue the whole context."""
+        ...
+
+    def reset(self) -> None:
+        """Forget caches: the next call starts as the first one did."""
+        ...
+
+
+class Target(Protocol):
+    """Judges proposals. Callers always pass the whole context; the cache is the target's own business."""
+
+    name: str
+    capabilities: Capabilities
+    tokenizer: Tokenizer
+
+    def guarantee(self, sampling: Sampling, rule: Rule) -> Guarantee:
+        """What may be promised about output under these settings."""
+        ...
+
+    def verify(
+        self,
+        context_ids: Sequence[int],
+        proposals: Sequence[Proposal],
+        sampling: Sampling,
+        rule: Rule,
+        rng: np.random.Generator,
+    ) -> Verdict:
+        """Score the proposals in one call and decide. No proposal means one plain decoding step."""
+        ...
+
+    def reset(self) -> None:
+        """Forget caches: the next call starts as the first one did."""
+        ...

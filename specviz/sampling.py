@@ -1,0 +1,276 @@
+"""The maths of speculative decoding: from logits to probabilities, and from (p, q) to a decision.
+
+Letters, as in Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding" (arXiv:2211.17192):
+
+    p   the target's distribution over the next token, after temperature, top-k and top-p
+    q   the distribution that the draft token was actually drawn from, after the same settings
+    x   the draft token, x ~ q
+    u   a uniform draw from [0, 1)
+    α   the acceptance rate of a position, Σ min(p, q)
+
+A deviation from the paper is said where it is made. Everything here is numpy in, numpy out; randomness comes in
+as a `numpy.random.Generator`; nothing changes its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz.settings import Rule, RuleName, Sampling
+
+Floats = NDArray[np.float64]
+Logits = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One probability distribution over a vocabulary, full or sparse.
+
+    Attributes:
+        probs: (V,) for a full row, (n,) for a sparse one; sums to 1.
+        ids: (n,) the token ids that `probs` belongs to, ascending; None for a full row. Other tokens have
+            probability 0.
+    """
+
+    probs: Floats
+    ids: Ids | None = None
+
+    @classmethod
+    def one_hot(cls, token_id: int) -> Row:
+        """The distribution of a token that was not drawn but chosen (greedy, n-gram lookup)."""
+        return cls(np.ones(1), np.array([token_id], dtype=np.int64))
+
+    def prob(self, token_id: int) -> float:
+        """Probability of one token; 0.0 outside the row."""
+        if self.ids is None:
+            return float(self.probs[token_id]) if 0 <= token_id < len(self.probs) else 0.0
+        at = int(np.searchsorted(self.ids, token_id))
+        return float(self.probs[at]) if at < len(self.ids) and self.ids[at] == token_id else 0.0
+
+    def dense(self, vocab_size: int) -> Floats:
+        """The row as a (vocab_size,) array. Ids at or beyond `vocab_size` must have probability 0."""
+        if self.ids is None and len(self.probs) == vocab_size:
+            return self.probs
+        full = np.zeros(vocab_size)
+        if self.ids is None:
+            n = min(vocab_size, len(self.probs))
+            full[:n] = self.probs[:n]
+        else:
+            full[self.ids] = self.probs
+        return full
+
+
+def to_probs(logits: Logits, sampling: Sampling) -> Floats:
+    """Apply temperature, then top-k, then top-p.
+
+    Temperature comes first, so that at 0 every rule sees a one-hot row: "greedy" can never keep a token that is
+    not the argmax. Equal logits at temperature 0 give the lowest id. top-k keeps exactly k tokens (ties by id).
+
+    Args:
+        logits: (V,) in nats, any offset; -inf is allowed, at least one finite.
+        sampling: temperature ≥ 0; top_k 0 and top_p 1.0 mean "off".
+
+    Returns:
+        (V,) float64, sums to 1.
+
+    Raises:
+        ValueError: a logit is nan or +inf, or none is finite.
+    """
+    _check(logits)
+    if sampling.temperature == 0:
+        row = np.zeros(len(logits))
+        row[int(np.argmax(logits))] = 1.0
+        return row
+    scaled = logits.astype(np.float64)
+    scaled -= scaled.max()
+    scaled /= sampling.temperature
+    probs = np.exp(scaled, out=scaled)
+    if 0 < sampling.top_k < len(probs):
+        kept = np.argsort(-probs, kind="stable")[: sampling.top_k]
+        probs = _keep_only(probs, kept)
+    probs /= probs.sum()
+    if sampling.top_p < 1.0:
+        order = np.argsort(-probs, kind="stable")
+        before = np.cumsum(probs[order]) - probs[order]
+        # The token that crosses top_p is kept, so at least one always is.
+        probs = _keep_only(probs, order[before < sampling.top_p])
+        probs /= probs.sum()
+    return probs
+
+
+def _check(logits: Logits) -> None:
+    top = logits.max()
+    if not np.isfinite(top):
+        raise ValueError("logits hold a nan or +inf, or no finite value at all: the model's output is unusable")
+
+
+def _keep_only(probs: Floats, kept: Ids) -> Floats:
+    out = np.zeros_like(probs)
+    out[kept] = probs[kept]
+    return out
+
+
+def draw(probs: Floats, rng: np.random.Generator) -> int:
+    """Draw one index with the given probabilities, by inverting the cumulative sum.
+
+    Args:
+        probs: (V,) non-negative; need not be normalised to the last bit.
+    """
+    cumulative = np.cumsum(probs)
+    at = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    # Rounding can put the draw past the end; the last token with any probability takes it.
+    return at if at < len(probs) else int(np.flatnonzero(probs)[-1])
+
+
+def draw_from(logits: Logits, sampling: Sampling, rng: np.random.Generator) -> tuple[int, Row]:
+    """Draw a draft token together with the q that it was drawn from.
+
+    One function makes both, so that the tested q can never be another than the sampled one.
+    """
+    if sampling.temperature == 0:
+        _check(logits)
+        token = int(np.argmax(logits))
+        return token, Row.one_hot(token)
+    q = to_probs(logits, sampling)
+    return draw(q, rng), Row(q)
+
+
+def acceptance(p: Floats, q: Floats) -> Floats:
+    """The probability of keeping each token, min(1, p/q) (Leviathan et al. 2023, section 2.3).
+
+    Where q is 0 the token cannot have been drawn; the value there is 1 by convention.
+
+    Args:
+        p: (V,) target. q: (V,) draft.
+    """
+    ratio = np.ones_like(p)
+    np.divide(p, q, out=ratio, where=q > 0)
+    return np.minimum(ratio, 1.0, out=ratio)
+
+
+def residual(p: Floats, q: Floats) -> Floats:
+    """What a refused position is drawn from: norm(max(0, p - q)) (Leviathan et al. 2023, section 2.3).
+
+    When p == q nothing is ever refused and the residual is empty; it falls back to p, so that a refusal forced by
+    rounding still draws from the target.
+    """
+    left = np.maximum(p - q, 0.0)
+    total = left.sum()
+    return left / total if total > 0 else p.copy()
+
+
+Status = Literal["accepted", "rejected", "ignored", "bonus"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a rule decided about one position.
+
+    Attributes:
+        accepted: whether the draft token was kept.
+        final_id: the token that stands at this position now: the draft token, or the one drawn in its place.
+        acceptance: the probability with which this draft token was to be kept, before u was drawn.
+        u: the uniform draw that decided; None where the rule draws none.
+    """
+
+    accepted: bool
+    final_id: int
+    acceptance: float
+    u: float | None
+
+
+Judge = Callable[[Floats, int, Row, np.random.Generator], Judgement]
+
+
+def _probabilistic(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
+    """Modified rejection sampling (Leviathan et al. 2023, algorithm 1). Lossless; keeps Σ min(p, q)."""
+    qx = q.prob(x)
+    if qx <= 0:
+        raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from the q that came with it")
+    a = min(1.0, float(p[x]) / qx)
+    u = float(rng.random())
+    if u < a:
+        return Judgement(True, x, a, u)
+    return Judgement(False, draw(residual(p, q.dense(len(p))), rng), a, u)
+
+
+def _deterministic(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
+    """Draw the target's own token and keep the draft if it is the same. Lossless; keeps Σ p·q."""
+    own = draw(p, rng)
+    return Judgement(own == x, own, float(p[x]), None)
+
+
+def _greedy(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
+    """Keep the draft while it is the target's argmax. Lossless at temperature 0 only."""
+    own = int(np.argmax(p))
+    return Judgement(own == x, own, float(own == x), None)
+
+
+def _threshold(tau: float) -> Judge:
+    """Typical-style acceptance by a fixed bar; see `judge`."""
+
+    def judge(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
+        """Keep the draft when p(x) ≥ τ; else draw from the target. LOSSY."""
+        if float(p[x]) >= tau:
+            return Judgement(True, x, 1.0, None)
+        return Judgement(False, draw(p, rng), 0.0, None)
+
+    return judge
+
+
+def judge_of(rule: Rule) -> Judge:
+    """The function that decides one position under a rule."""
+    match rule.name:
+        case "probabilistic":
+            return _probabilistic
+        case "deterministic":
+            return _deterministic
+        case "greedy":
+            return _greedy
+        case "threshold":
+            return _threshold(rule.tau)
+
+
+def bonus(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
+    """The extra token of a fully accepted round, from the target's own distribution.
+
+    Under `greedy` it is the argmax: a drawn bonus would make the text half greedy, half sampled.
+    """
+    return int(np.argmax(p)) if rule.name == "greedy" else draw(p, rng)
+
+
+def log_softmax(logits: Logits) -> Floats:
+    """(V,) natural-log probabilities of the untruncated distribution at temperature 1."""
+    shifted = logits.astype(np.float64)
+    shifted -= shifted.max()
+    return shifted - np.log(np.exp(shifted).sum())
+
+
+def entropy_bits(logprobs: Floats) -> float:
+    """Shannon entropy in bits of a (V,) row of natural-log probabilities; -inf counts as 0."""
+    probs = np.exp(logprobs)
+    terms = np.multiply(probs, logprobs, out=np.zeros_like(probs), where=probs > 0)
+    return float(-terms.sum() / np.log(2.0)) + 0.0
+
+
+def top_ids(logprobs: Floats, n: int) -> list[int]:
+    """Ids of the n most probable tokens, best first, ties by id."""
+    n = min(n, len(logprobs))
+    best = np.argpartition(-logprobs, n - 1)[:n] if n < len(logprobs) else np.arange(n)
+    return [int(i) for i in sorted(best, key=lambda i: (-logprobs[i], i))]
+
+
+def expected_acceptance(p: Sequence[float] | Floats, q: Sequence[float] | Floats, rule: RuleName) -> float:
+    """The probability that one draft token is kept: Σ min(p, q) or Σ p·q (DESIGN section 4)."""
+    p_, q_ = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    if rule == "probabilistic":
+        return float(np.minimum(p_, q_).sum())
+    if rule == "deterministic":
+        return float((p_ * q_).sum())
+    raise ValueError(f"no closed form for rule {rule!r}: it depends on more than p and q")

@@ -1,0 +1,208 @@
+"""Settings of a run: frozen, validated, with one order of sources.
+
+Command line over environment over `.env` over defaults. Reading the environment and the `.env` file is the caller's
+business (`specviz.environment`); this module takes mappings. Secrets are never settings: a key lives in the
+environment and is read where it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, cast, get_args
+
+from specviz.errors import SettingsError
+
+RuleName = Literal["probabilistic", "deterministic", "greedy", "threshold"]
+RULES: tuple[RuleName, ...] = get_args(RuleName)
+
+K_MAX = 16
+TEMPERATURE_MAX = 2.0
+MAX_TOKENS_MAX = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a row of logits becomes a distribution: temperature, then top-k (0: off), then top-p (1.0: off)."""
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The acceptance rule in force; `tau` is the bar of `threshold` and unused by the others."""
+
+    name: RuleName = "probabilistic"
+    tau: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that shapes a run, and nothing secret.
+
+    Attributes:
+        target, draft: names for the catalog, such as `local:smollm2-135m`, `ngram`, `model:NAME`, `none`, `toy`.
+        k: tokens drafted per round.
+        temperature, top_k, top_p: sampling, the same for draft and target.
+        max_tokens: output budget, met exactly.
+        rule, tau: acceptance rule, and the bar of `threshold`.
+        seed: of every random draw; 0 is a seed like any other.
+        system: system prompt; empty for the chat template's own default.
+        raw: send the prompt as it is, without the chat template.
+        stop: strings that end the output.
+        ngram_max, ngram_min: longest and shortest match of the `ngram` drafter.
+        remote_model: the model behind a remote target.
+    """
+
+    target: str = "local:smollm2-135m"
+    draft: str = "ngram"
+    k: int = 4
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    max_tokens: int = 128
+    rule: RuleName = "probabilistic"
+    tau: float = 0.3
+    seed: int = 0
+    system: str = ""
+    raw: bool = False
+    stop: tuple[str, ...] = field(default=())
+    ngram_max: int = 4
+    ngram_min: int = 1
+    remote_model: str = ""
+
+    def __post_init__(self) -> None:
+        """Check every field.
+
+        Raises:
+            SettingsError: naming the rule, the value and the remedy.
+        """
+        _whole("K", self.k, 1, K_MAX)
+        _number("temperature", self.temperature, 0.0, TEMPERATURE_MAX)
+        _whole("top-k", self.top_k, 0, None)
+        if not (_finite(self.top_p) and 0 < self.top_p <= 1):
+            raise SettingsError(f"top-p must be above 0 and at most 1, not {self.top_p!r}.", "1 switches it off.")
+        _whole("max tokens", self.max_tokens, 1, MAX_TOKENS_MAX)
+        if self.rule not in RULES:
+            raise SettingsError(f"Unknown rule {self.rule!r}.", f"Known rules: {', '.join(RULES)}.")
+        if not (_finite(self.tau) and 0 < self.tau <= 1):
+            raise SettingsError(f"tau must be above 0 and at most 1, not {self.tau!r}.", "Try 0.3.")
+        _whole("seed", self.seed, 0, 2**63 - 1)
+        _whole("the shortest n-gram", self.ngram_min, 1, None)
+        _whole("the longest n-gram", self.ngram_max, self.ngram_min, 32)
+        if not self.target.strip():
+            raise SettingsError("The target has no name.", "Try local:smollm2-135m.")
+        if not self.draft.strip():
+            raise SettingsError("The draft has no name.", "Try ngram, or none for plain decoding.")
+        if any(not s for s in self.stop):
+            raise SettingsError("A stop string is empty.", "Leave it out, or give at least one character.")
+
+    @property
+    def sampling(self) -> Sampling:
+        """What turns logits into probabilities."""
+        return Sampling(self.temperature, self.top_k, self.top_p)
+
+    @property
+    def acceptance_rule(self) -> Rule:
+        """The rule with its bar."""
+        return Rule(self.rule, self.tau)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready dict, field by field."""
+        return asdict(self) | {"stop": list(self.stop)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Settings:
+        """The inverse of `to_json`; unknown fields, from a newer version, are left out."""
+        known = {f.name for f in fields(cls)}
+        kept = {k: v for k, v in data.items() if k in known}
+        return cls(**(kept | {"stop": tuple(kept.get("stop", ()))}))
+
+    @classmethod
+    def resolve(cls, *sources: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Settings:
+        """Merge sources, the first that has a field wins; then the environment; then defaults.
+
+        Args:
+            sources: field name → value, None meaning "not given". Values are typed already.
+            environment: variable name → text, see `ENVIRONMENT`; `.env` already merged below it. Empty text counts as
+                not given.
+
+        Raises:
+            SettingsError: a value breaks its rule; a text from the environment is named with its variable.
+        """
+        chosen: dict[str, Any] = {}
+        for source in sources:
+            for name, value in source.items():
+                if value is not None:
+                    chosen.setdefault(name, value)
+        for variable, name in ENVIRONMENT.items():
+            text = (environment or {}).get(variable, "").strip()
+            if text and name not in chosen:
+                chosen[name] = _parse(name, text, variable)
+        unknown = set(chosen) - {f.name for f in fields(cls)}
+        if unknown:
+            raise SettingsError(f"Unknown setting {sorted(unknown)[0]!r}.")
+        return cls(**chosen)
+
+
+#: Environment variable → field. The first six names are those of SpeculatoViz and keep their meaning;
+#: CEREBRAS_API_KEY is a secret, hence not here.
+ENVIRONMENT: dict[str, str] = {
+    "CEREBRAS_TARGET_MODEL": "remote_model",
+    "DRAFT_MODEL": "draft",
+    "SPECULATION_K": "k",
+    "TEMPERATURE": "temperature",
+    "MAX_TOKENS": "max_tokens",
+    "SPECVIZ_TARGET": "target",
+    "SPECVIZ_TOP_K": "top_k",
+    "SPECVIZ_TOP_P": "top_p",
+    "SPECVIZ_RULE": "rule",
+    "SPECVIZ_TAU": "tau",
+    "SPECVIZ_SEED": "seed",
+    "SPECVIZ_SYSTEM": "system",
+}
+
+#: Variables whose values must appear in nothing that specviz writes.
+SECRETS: tuple[str, ...] = ("CEREBRAS_API_KEY",)
+
+_WHOLE = {"k", "top_k", "max_tokens", "seed"}
+_REAL = {"temperature", "top_p", "tau"}
+
+
+def _parse(name: str, text: str, variable: str) -> Any:
+    try:
+        if name in _WHOLE:
+            return int(text)
+        if name in _REAL:
+            return float(text)
+    except ValueError:
+        kind = "a whole number" if name in _WHOLE else "a number"
+        raise SettingsError(f"{variable} must be {kind}, not {text!r}.", "Change it in the environment or .env.") from None
+    if name == "draft":
+        return draft_name(text)
+    return cast(str, text)
+
+
+def draft_name(text: str) -> str:
+    """The drafter that a name means: a bare model name or repository, as in DRAFT_MODEL, is `model:NAME`."""
+    text = text.strip()
+    return text if text in ("none", "ngram", "toy") or ":" in text else f"model:{text}"
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _number(what: str, value: object, low: float, high: float) -> None:
+    if not (_finite(value) and low <= cast(float, value) <= high):
+        raise SettingsError(f"{what} must be a number from {low:g} to {high:g}, not {value!r}.")
+
+
+def _whole(what: str, value: object, low: int, high: int | None) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or cast(int, value) < low or (high is not None and cast(int, value) > high):
+        span = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise SettingsError(f"{what} must be a whole number {span}, not {value!r}.")
