@@ -146,7 +146,8 @@ class Metrics:
     Attributes:
         acceptance_rate: accepted / tested over the last 50 rounds; overall_acceptance_rate: over all.
         accepted_per_round, tokens_per_round: means over all rounds, without and with the resampled or bonus token.
-        effective_tps: emitted tokens per second of the run's own time; baseline_tps: measured plain decoding.
+        effective_tps: emitted tokens per second of the run's own time, without the first round (it holds the prefill);
+            baseline_tps: plain decoding, measured and counted the same way.
         speedup: effective_tps / baseline_tps.
         avg_draft_latency_ms, avg_verify_latency_ms: per round, over the last 50.
         split: of this round; total: of all rounds so far.
@@ -160,7 +161,7 @@ class Metrics:
     overall_acceptance_rate: float | None
     accepted_per_round: float
     tokens_per_round: float
-    effective_tps: float
+    effective_tps: float | None
     baseline_tps: float | None
     speedup: float | None
     avg_draft_latency_ms: float

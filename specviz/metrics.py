@@ -193,7 +193,11 @@ def rate(accepted: int, tested: int) -> float | None:
 
 @dataclass(slots=True)
 class Tally:
-    """Running counts of a run; makes the `Metrics` of each round and the totals of `Done`."""
+    """Running counts of a run; makes the `Metrics` of each round and the totals of `Done`.
+
+    The rate leaves the first round out, on both sides of a comparison: it holds the prefill, which plain decoding
+    pays just the same, and a baseline that was measured on another prompt would otherwise not be comparable.
+    """
 
     baseline_tps: float | None = None
     drafted: int = 0
@@ -202,6 +206,8 @@ class Tally:
     emitted: int = 0
     rounds: int = 0
     total: TimeSplit = TimeSplit()
+    first_emitted: int = 0
+    first_ms: float = 0.0
     _last: deque[tuple[int, int, TimeSplit]] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
     def add(
@@ -215,17 +221,18 @@ class Tally:
         self.accepted += accepted
         self.emitted += emitted
         self.rounds += 1
+        if self.rounds == 1:
+            self.first_emitted, self.first_ms = emitted, split.wall_ms
         self.total = self.total + split
         self._last.append((tested, accepted, split))
         recent = list(self._last)
-        tps = self.tokens_per_second or 0.0
         return Metrics(
             round=self.rounds - 1,
             acceptance_rate=rate(sum(a for _, a, _ in recent), sum(t for t, _, _ in recent)),
             overall_acceptance_rate=rate(self.accepted, self.tested),
             accepted_per_round=self.accepted / self.rounds,
             tokens_per_round=self.emitted / self.rounds,
-            effective_tps=tps,
+            effective_tps=self.tokens_per_second,
             baseline_tps=self.baseline_tps,
             speedup=self.speedup,
             avg_draft_latency_ms=sum(s.draft_ms for *_, s in recent) / len(recent),
@@ -245,8 +252,9 @@ class Tally:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Emitted tokens per second of the run's own time, the first round with its prefill included."""
-        return self.emitted / (self.total.wall_ms / 1000) if self.total.wall_ms > 0 and self.emitted else None
+        """Emitted tokens per second of the run's own time, without the first round; None until a second one ended."""
+        ms = self.total.wall_ms - self.first_ms
+        return (self.emitted - self.first_emitted) / (ms / 1000) if self.rounds > 1 and ms > 0 else None
 
     @property
     def speedup(self) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -37,6 +37,25 @@ class Proposal:
 
 
 NO_PROPOSAL = Proposal((), (), (), (), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a wait has come: a download, a conversion, a load, a baseline.
+
+    Attributes:
+        what: for a person, as in "Downloading SmolLM2-135M-Instruct".
+        done, total: in `unit`; total None while it is unknown.
+        unit: "bytes", "tokens" or "steps".
+    """
+
+    what: str
+    done: int = 0
+    total: int | None = None
+    unit: str = "steps"
+
+
+OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +136,13 @@ class Tokenizer(Protocol):
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text, special tokens in it parsed as such; adds none of its own."""
+        ...
+
+    def chat(self, prompt: str, system: str = "") -> str:
+        """The text to encode for one user turn, by the model's chat template; the prompt itself where it has none.
+
+        An empty `system` leaves the template's own default in place.
+        """
         ...
 
     def decode(self, token_ids: Sequence[int]) -> str:
