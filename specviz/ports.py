@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from specviz.events import Alternative, Guarantee
-from specviz.sampling import Row, Status
+from specviz.sampling import Logits, Row, Status
 from specviz.settings import Rule, Sampling
 
 
@@ -129,6 +129,21 @@ class Capabilities:
     vocab_size: int
     max_context: int
     stop_ids: frozenset[int] = field(default_factory=frozenset)
+
+
+class Scorer(Protocol):
+    """A language model with a cache of its own, as drafters and in-process targets use it."""
+
+    def score(self, token_ids: Sequence[int], rows: int) -> Logits:
+        """Logits (rows, V) after each of the last `rows` ids of the whole context; -inf for ids that must not be.
+
+        The cache is kept by longest common prefix with the last call, so a rewind cannot be forgotten.
+        """
+        ...
+
+    def reset(self) -> None:
+        """Forget the cache."""
+        ...
 
 
 class Tokenizer(Protocol):

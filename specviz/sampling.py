@@ -21,6 +21,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from specviz.errors import RunError
+from specviz.events import Guarantee
 from specviz.settings import Rule, RuleName, Sampling
 
 Floats = NDArray[np.float64]
@@ -80,7 +82,7 @@ def to_probs(logits: Logits, sampling: Sampling) -> Floats:
         (V,) float64, sums to 1.
 
     Raises:
-        ValueError: a logit is nan or +inf, or none is finite.
+        RunError: a logit is nan or +inf, or none is finite.
     """
     _check(logits)
     if sampling.temperature == 0:
@@ -107,7 +109,10 @@ def to_probs(logits: Logits, sampling: Sampling) -> Floats:
 def _check(logits: Logits) -> None:
     top = logits.max()
     if not np.isfinite(top):
-        raise ValueError("logits hold a nan or +inf, or no finite value at all: the model's output is unusable")
+        raise RunError(
+            "The model gave no usable scores: a logit is nan or +inf, or none is finite.",
+            "Its weights may be damaged, or overflow in low precision: pull the model again, or choose another.",
+        )
 
 
 def _keep_only(probs: Floats, kept: Ids) -> Floats:
@@ -245,25 +250,64 @@ def bonus(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
     return int(np.argmax(p)) if rule.name == "greedy" else draw(p, rng)
 
 
-def log_softmax(logits: Logits) -> Floats:
-    """(V,) natural-log probabilities of the untruncated distribution at temperature 1."""
-    shifted = logits.astype(np.float64)
-    shifted -= shifted.max()
-    return shifted - np.log(np.exp(shifted).sum())
+@dataclass(frozen=True, slots=True)
+class RowSummary:
+    """What is recorded about a row of logits at temperature 1, before any truncation.
+
+    Attributes:
+        log_normaliser: ln Σ exp(logit), so that `logits[i] - log_normaliser` is a log-probability.
+        entropy_bits: Shannon entropy.
+    """
+
+    log_normaliser: float
+    entropy_bits: float
 
 
-def entropy_bits(logprobs: Floats) -> float:
-    """Shannon entropy in bits of a (V,) row of natural-log probabilities; -inf counts as 0."""
-    probs = np.exp(logprobs)
-    terms = np.multiply(probs, logprobs, out=np.zeros_like(probs), where=probs > 0)
-    return float(-terms.sum() / np.log(2.0)) + 0.0
+# exp underflows to 0 far above this; it keeps 0 · -inf out of the entropy.
+_FLOOR = np.float32(-1e4)
 
 
-def top_ids(logprobs: Floats, n: int) -> list[int]:
-    """Ids of the n most probable tokens, best first, ties by id."""
-    n = min(n, len(logprobs))
-    best = np.argpartition(-logprobs, n - 1)[:n] if n < len(logprobs) else np.arange(n)
-    return [int(i) for i in sorted(best, key=lambda i: (-logprobs[i], i))]
+def summarise(logits: Logits) -> RowSummary:
+    """Normaliser and entropy of a (V,) row in one pass.
+
+    Single precision is enough for what is only shown (errors near 1e-6), and costs a third; what the rules decide
+    by is computed in double precision by `to_probs`.
+    """
+    top = logits.max()
+    shifted = np.maximum(logits - top, _FLOOR)
+    weights = np.exp(shifted)
+    total = float(weights.sum(dtype=np.float64))
+    mean_shifted = float(np.dot(weights, shifted)) / total
+    log_total = float(np.log(total))
+    return RowSummary(float(top) + log_total, max(0.0, (log_total - mean_shifted) / float(np.log(2.0))))
+
+
+def top_ids(logits: Logits, n: int) -> list[int]:
+    """Ids of the n largest logits of a (V,) row, best first, ties by id; -inf is never among them."""
+    # Sorting a whole vocabulary for ten ids would cost more than the rule itself: look near the top first.
+    near = np.flatnonzero(logits > logits.max() - 12)
+    if len(near) < n:
+        near = np.flatnonzero(logits > -np.inf)
+    if len(near) > 8 * n:
+        near = near[np.argpartition(-logits[near], n - 1)[: 2 * n]]
+    return [int(i) for i in near[np.lexsort((near, -logits[near]))][:n]]
+
+
+def promise(rule: Rule, sampling: Sampling) -> Guarantee:
+    """What a rule promises where whole distributions are known (DESIGN section 4)."""
+    match rule.name:
+        case "probabilistic":
+            return Guarantee("EXACT", "Rejection sampling: every token is distributed as the target's own.")
+        case "deterministic":
+            return Guarantee("EXACT", "The target draws every token itself; drafts only save calls.")
+        case "greedy" if sampling.temperature == 0:
+            return Guarantee("EXACT", "Temperature 0: every token is the target's most probable one.")
+        case "greedy":
+            return Guarantee(
+                "LOSSY", f"Always the most probable token, though temperature {sampling.temperature:g} asks for samples."
+            )
+        case "threshold":
+            return Guarantee("LOSSY", f"Keeps any draft token with target probability of at least {rule.tau:g}.")
 
 
 def expected_acceptance(p: Sequence[float] | Floats, q: Sequence[float] | Floats, rule: RuleName) -> float:

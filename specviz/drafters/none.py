@@ -1,0 +1,27 @@
+"""Plain decoding: nothing is drafted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from specviz.ports import NO_PROPOSAL, Proposal
+from specviz.settings import Sampling
+
+
+class NoDrafter:
+    """Proposes nothing, so every round is one token of the target's own."""
+
+    def __init__(self) -> None:
+        self.name = "none"
+        self.max_context: int | None = None
+
+    def propose(
+        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
+    ) -> list[Proposal]:
+        """One empty candidate."""
+        return [NO_PROPOSAL]
+
+    def reset(self) -> None:
+        """Nothing is kept between calls."""

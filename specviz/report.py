@@ -1,0 +1,57 @@
+"""A run in one JSON object, as `generate --json` prints it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specviz.events import TimeSplit
+from specviz.metrics import RunState, rate
+
+
+def summary(state: RunState) -> dict[str, Any]:
+    """Text, counts, rates, promise and time split of a run, also of an unfinished or failed one.
+
+    Unknown figures are None. Times are in ms and add up to `wall`.
+    """
+    started, last = state.started, state.latest
+    rounds = len(state.rounds)
+    accepted = sum(r.accepted for r in state.rounds)
+    tested = sum(r.tested for r in state.rounds)
+    emitted = sum(r.emitted for r in state.rounds)
+    split = last.total if last else TimeSplit()
+    guarantee = state.guarantee
+    return {
+        "text": state.done.generated_text if state.done else state.output_bytes().decode("utf-8", errors="replace"),
+        "token_ids": [state.nodes[i].token_id for i in state.text],
+        "rounds": rounds,
+        "drafted": sum(r.drafted for r in state.rounds),
+        "tested": tested,
+        "accepted": accepted,
+        "acceptance_rate": rate(accepted, tested),
+        "accepted_per_round": accepted / rounds if rounds else None,
+        "tokens_per_round": emitted / rounds if rounds else None,
+        "acceptance_by_position": state.acceptance_by_position(),
+        "tokens_per_second": last.effective_tps if last else None,
+        "baseline_tokens_per_second": started.baseline_tps if started else None,
+        "speedup": last.speedup if last else None,
+        "guarantee": str(guarantee) if guarantee else None,
+        "guarantee_reason": guarantee.reason if guarantee else None,
+        "rule": started.settings["rule"] if started else None,
+        "target": started.target if started else None,
+        "draft": started.draft if started else None,
+        "k": started.settings["k"] if started else None,
+        "temperature": started.settings["temperature"] if started else None,
+        "seed": started.settings["seed"] if started else None,
+        "prompt_tokens": len(started.prompt_ids) if started else None,
+        "finish_reason": state.finish_reason,
+        "error": state.error.message if state.error else None,
+        "time_ms": {
+            "wall": split.wall_ms,
+            "draft": split.draft_ms,
+            "network": split.network_ms,
+            "queue": split.queue_ms,
+            "target": split.target_ms,
+            "rule": split.rule_ms,
+            "other": split.other_ms,
+        },
+    }

@@ -1,0 +1,1 @@
+"""What judges proposals: one file per kind."""
