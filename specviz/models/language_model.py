@@ -1,0 +1,141 @@
+"""An in-process model: weights, tokenizer and as many independent caches as there are users of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specviz.errors import UnsupportedModelError
+from specviz.models import store
+from specviz.models.blas import use_fast_blas
+from specviz.models.scorer import Scorer, check_rewindable
+from specviz.models.tokenizer import ModelTokenizer
+from specviz.ports import OnProgress, Progress
+
+if TYPE_CHECKING:
+    from mlx import nn
+
+_CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len")
+_CONTEXT_UNKNOWN = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LanguageModel:
+    """A loaded model. Only the thread that loaded it may use it: MLX arrays belong to their thread.
+
+    Attributes:
+        name: as it was asked for.
+        model: mlx-lm's module.
+        tokenizer: of the same folder.
+        config: config.json.
+        vocab_size: width of a row of logits, padding included.
+        max_context: tokens.
+        parameters: how many.
+        precision: for a person: "float32" or "as stored".
+    """
+
+    name: str
+    model: nn.Module
+    tokenizer: ModelTokenizer
+    config: dict[str, Any]
+    vocab_size: int
+    max_context: int
+    parameters: int
+    precision: str
+
+    def scorer(self) -> Scorer:
+        """A new, empty cache over these weights."""
+        return Scorer(self)
+
+
+def load(name_or_path: str, on_progress: OnProgress = lambda progress: None) -> LanguageModel:
+    """Bring a model to this machine if it is not here yet, and load it.
+
+    On a CPU the weights become float32, since products with quantised weights do not reach the BLAS; on Metal and
+    CUDA, and where float32 would not fit the memory, they stay as they are stored.
+
+    Args:
+        name_or_path: see `specviz.models.store`.
+        on_progress: told about download, conversion and load.
+
+    Raises:
+        UnknownModelError, DownloadError: see `specviz.models.store.pull`.
+        UnsupportedModelError: incomplete folder, unknown architecture, or a cache that cannot be rewound.
+    """
+    folder = store.pull(name_or_path, on_progress)
+    on_progress(Progress(f"Loading {name_or_path}", 0, 2))
+    use_fast_blas()
+    tokenizer = ModelTokenizer(folder)
+    on_progress(Progress(f"Loading {name_or_path}", 1, 2))
+    model, config = _load_weights(folder)
+    _check_cache(model, name_or_path)
+    parameters = _count(model)
+    precision = "as stored"
+    if not _on_gpu() and parameters * 4 < 0.7 * _memory_bytes():
+        model, precision = _to_float32(model), "float32"
+    _evaluate(model)
+    text_config = config.get("text_config", config)
+    on_progress(Progress(f"Loading {name_or_path}", 2, 2))
+    return LanguageModel(
+        name=name_or_path,
+        model=model,
+        tokenizer=tokenizer,
+        config=config,
+        vocab_size=int(text_config.get("vocab_size", tokenizer.vocab_size)),
+        max_context=next((int(text_config[k]) for k in _CONTEXT_KEYS if text_config.get(k)), _CONTEXT_UNKNOWN),
+        parameters=parameters,
+        precision=precision,
+    )
+
+
+def _load_weights(folder: Path) -> tuple[Any, dict[str, Any]]:
+    from mlx_lm.utils import load_model
+
+    try:
+        model, config = load_model(folder, lazy=True)
+    except (ValueError, KeyError, TypeError, RuntimeError, OSError, json.JSONDecodeError) as exc:
+        raise UnsupportedModelError(
+            f"The model in {folder} cannot be loaded: {exc}.", "Any folder that mlx-lm loads will do."
+        ) from exc
+    return model, config
+
+
+def _check_cache(model: Any, name: str) -> None:
+    from mlx_lm.models.cache import make_prompt_cache
+
+    check_rewindable(make_prompt_cache(model), name)
+
+
+def _count(model: Any) -> int:
+    from mlx_lm.utils import get_total_parameters
+
+    return int(get_total_parameters(model))
+
+
+def _on_gpu() -> bool:
+    import mlx.core as mx
+
+    return bool(mx.default_device().type == mx.DeviceType.gpu)
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _to_float32(model: Any) -> Any:
+    import mlx.core as mx
+    from mlx_lm.utils import dequantize_model
+
+    # Scales first: a weight put together in float16 would be rounded once more.
+    model.set_dtype(mx.float32)
+    return dequantize_model(model)
+
+
+def _evaluate(model: Any) -> None:
+    """Read the weights now, so that the first token does not pay for it."""
+    import mlx.core as mx
+
+    mx.eval(model.parameters())

