@@ -1,0 +1,44 @@
+// The browser's half of the gap protocol; see specviz/views/feed.py for the server's.
+const specviz = (globalThis.__specviz ??= { ready: {}, waiting: [] });
+
+// Takes a delta in. Returns the revision up to which it was known already, or null when there is nothing to draw.
+// A delta that starts beyond what we have means that messages were lost: ask for them, at most once per second.
+specviz.take = (state, delta, component) => {
+  if (state.run !== delta.run) {
+    state.run = delta.run;
+    state.have = 0;
+    state.reset();
+  }
+  clearTimeout(state.askAgain);
+  if (delta.from > state.have) {
+    const ask = () => {
+      state.asked = Date.now();
+      component.setStateValue("need", { n: state.asked, rev: state.have });
+      state.askAgain = setTimeout(ask, 2000);
+    };
+    const wait = 1000 - (Date.now() - (state.asked ?? 0));
+    if (wait <= 0) ask();
+    else state.askAgain = setTimeout(ask, wait);
+    return null;
+  }
+  if (delta.to <= state.have) return null;
+  const known = state.have;
+  state.have = delta.to;
+  return known;
+};
+
+// Streamlit also calls a component's clean-up when a newer update replaces it: tear down only what left the page.
+specviz.whenGone = (root, tearDown) => () =>
+  setTimeout(() => {
+    if (!(root.host ?? root).isConnected) tearDown();
+  }, 0);
+
+specviz.css = (root, name, fallback) =>
+  getComputedStyle(root.host ?? root).getPropertyValue(name).trim() || fallback;
+
+specviz.element = (tag, className, text) => {
+  const made = document.createElement(tag);
+  made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+};

@@ -1,0 +1,6 @@
+// Ends a library: says that it is here, and starts the components that wait for it.
+export default () => {
+  const shared = globalThis.__specviz;
+  shared.ready.LIBRARY = true;
+  for (const go of shared.waiting.splice(0)) go();
+};

@@ -1,0 +1,107 @@
+"""The sidebar: everything that shapes a run. It builds `Settings` and nothing else; a run keeps those it started with.
+
+Every widget has a key and persists for the session, so a wrong value, a run or a visit to another page loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings
+from specviz.ui.session import Catalog
+from specviz.views import words
+
+if TYPE_CHECKING:
+    from specviz.catalog import Choice
+
+FEWEST_TOKENS = 16
+
+
+def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
+    """Draw the sidebar; returns field name → value, not yet validated, so that a bad value is an error on Run.
+
+    Args:
+        catalog: what can be chosen.
+        defaults: first values of the widgets, from the environment and `.env`.
+    """
+    with st.sidebar:
+        target = _model("Target", catalog.targets(), defaults.target, "The model whose output you want.")
+        draft = _model("Draft", catalog.drafts(target), defaults.draft, "Proposes tokens that the target then judges.")
+        k = _slider("Drafted per round, K", "k", defaults.k, 1, K_MAX, help="Tokens that the draft proposes per round.")
+        temperature = st.slider(
+            "Temperature", 0.0, TEMPERATURE_MAX, step=0.05, key="temperature", persist_state="session",
+            value=defaults.temperature, help="0 always takes the most probable token.",
+        )  # fmt: skip
+        max_tokens = _slider(
+            "Max tokens", "max_tokens", defaults.max_tokens, FEWEST_TOKENS, MAX_TOKENS_MAX, help="Met exactly."
+        )
+        rule = st.selectbox(
+            "Acceptance rule", RULES, index=RULES.index(defaults.rule), key="rule", persist_state="session"
+        )
+        tau = defaults.tau
+        if rule == "threshold":
+            tau = st.slider(
+                "Bar τ", 0.05, 1.0, step=0.05, key="tau", persist_state="session", value=max(0.05, defaults.tau),
+                help="A draft token stays when the target gives it at least this probability.",
+            )  # fmt: skip
+        st.caption(words.escape_markdown(words.rule_in_words(rule, temperature, tau)))
+        with st.expander("More sampling and prompt settings"):
+            top_k = st.number_input(
+                "Top-k", min_value=0, value=defaults.top_k, key="top_k", persist_state="session", help="0 is off."
+            )
+            top_p = st.number_input(
+                "Top-p", 0.01, 1.0, step=0.05, value=max(0.01, defaults.top_p), key="top_p", persist_state="session",
+                help="1 is off.",
+            )  # fmt: skip
+            seed = st.number_input(
+                "Seed", min_value=0, value=min(defaults.seed, 2**53 - 1), key="seed", persist_state="session",
+                help="The same seed and settings give the same output. 0 is a seed like any other.",
+            )  # fmt: skip
+            system = st.text_area(
+                "System prompt", value=defaults.system, key="system", persist_state="session", height=80,
+                placeholder="The chat template's own default",
+            )  # fmt: skip
+            raw = st.toggle(
+                "Raw prompt", value=defaults.raw, key="raw", persist_state="session",
+                help="Send the prompt as it is, without the model's chat template.",
+            )  # fmt: skip
+    return {
+        "target": target, "draft": draft, "k": k, "temperature": temperature, "max_tokens": max_tokens, "rule": rule,
+        "tau": tau, "top_k": top_k, "top_p": top_p, "seed": seed, "system": system or "", "raw": raw,
+    }  # fmt: skip
+
+
+def _slider(label: str, key: str, value: int, low: int, high: int, help: str) -> int:
+    """A whole-number slider; a default outside of its range, as the environment may hold, widens it."""
+    low, high = min(low, value), max(high, value)
+    return int(st.slider(label, low, high, value=value, key=key, persist_state="session", help=help))
+
+
+def _model(label: str, choices: Sequence[Choice], default: str, help: str) -> str:
+    """A model by its title, or any other name typed in; says under it what choosing it means."""
+    by_name = {c.name: c for c in choices}
+    names = list(by_name) if default in by_name else [default, *by_name]
+    key = label.lower()
+    if st.session_state.get(key) not in (None, *names):
+        names.append(st.session_state[key])
+    chosen = st.selectbox(
+        label, names, index=names.index(default), key=key, persist_state="session", accept_new_options=True, help=help,
+        format_func=lambda name: by_name[name].title if name in by_name else name,
+    )  # fmt: skip
+    name = str(chosen or default).strip()
+    about = by_name.get(name)
+    if about is None:
+        st.caption("Not in the list; it is looked up when you press Run.")
+    else:
+        st.caption(_about(about))
+    return name
+
+
+def _about(choice: Choice) -> str:
+    detail, reason = words.escape_markdown(choice.detail), words.escape_markdown(choice.reason)
+    if not choice.available:
+        return f":red[Not available: {reason}]"
+    return f"{detail}  \n:orange[{reason}]" if reason else detail

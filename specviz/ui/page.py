@@ -1,0 +1,44 @@
+"""What every page begins with: its title, the menu, the mark. One call, since on a deep link app.py does not run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One entry of the menu: the script's path, its name, what it is for."""
+
+    path: str
+    name: str
+    purpose: str
+    icon: str
+
+
+#: The mark as a file of ours: Streamlit fetches the picture of an icon name from the internet.
+_MARK = str(Path(__file__).parent / "mark.svg")
+
+PAGES: tuple[Page, ...] = (
+    Page("app.py", "Live", "Watch a draft model propose and a target model decide, token by token.", ":material/account_tree:"),
+)
+
+
+def set_up(name: str) -> Page:
+    """Configure the page called `name` and draw the menu.
+
+    Raises:
+        KeyError: no page of that name is in the table.
+    """
+    page = next((p for p in PAGES if p.name == name), None)
+    if page is None:
+        raise KeyError(f"{name!r} is not in PAGES")
+    st.set_page_config(page_title=f"{name} · specviz", page_icon=_MARK, layout="wide")
+    with st.sidebar:
+        st.markdown("#### specviz  \n:small[:gray[speculative decoding, shown and measured]]")
+        # Streamlit knows no pages, not even the first, before there is a second.
+        for entry in PAGES if len(PAGES) > 1 else ():
+            st.page_link(entry.path, label=entry.name, icon=entry.icon, help=entry.purpose)
+    return page

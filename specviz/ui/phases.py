@@ -1,0 +1,95 @@
+"""One line that says where a run stands, in words, with a bar where there is something to wait for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from specviz.events import Error
+from specviz.views import summary, words
+
+if TYPE_CHECKING:
+    from specviz.ports import Progress
+    from specviz.runner import Run
+
+
+def show_header(run: Run) -> None:
+    """The guarantee and its reason, the rule in force, and who drafts for whom."""
+    colour, name = summary.badge(run.state.guarantee)
+    guarantee = run.state.guarantee
+    rule = run.settings.rule + (f" τ = {run.settings.tau:g}" if run.settings.rule == "threshold" else "")
+    target, draft = (run.state.started.target, run.state.started.draft) if run.state.started else (
+        run.settings.target, run.settings.draft
+    )  # fmt: skip
+    facts = f"rule **{words.escape_markdown(rule)}**, temperature **{run.settings.temperature:g}**"
+    pair = f"target **{words.escape_markdown(target)}**, draft **{words.escape_markdown(draft)}**"
+    reason = words.escape_markdown(guarantee.reason) if guarantee else "The guarantee is known once the run has begun."
+    st.markdown(f":{colour}-badge[{words.escape_markdown(name)}] {reason}  \n:small[:gray[{facts} · {pair}]]")
+
+
+def show_phase(run: Run) -> None:
+    """Where the run stands: waiting, working, ended, failed."""
+    state = run.state
+    if state.error is not None:
+        _failed(state.error, bool(state.text))
+    elif state.done is not None:
+        _finished(run)
+    elif run.phase == "queued":
+        ahead = run.queue_position
+        st.info(
+            f"Waiting for {ahead} other {'run' if ahead == 1 else 'runs'}. The models serve one run at a time."
+            if ahead
+            else "Waiting for the models.",
+            icon=":material/hourglass_top:",
+        )
+    elif run.phase == "running":
+        budget = run.settings.max_tokens
+        st.progress(min(1.0, len(state.text) / budget), f"Running: {len(state.text):,} of at most {budget:,} tokens")
+    elif run.progress is not None:
+        _waiting(run.progress)
+    else:
+        st.info("Getting ready.", icon=":material/hourglass_top:")
+
+
+def _waiting(progress: Progress) -> None:
+    what = words.escape_markdown(progress.what)
+    if progress.total:
+        share = min(1.0, progress.done / progress.total)
+        if progress.unit == "bytes":
+            amount = f"{words.size(progress.done)} of {words.size(progress.total)}"
+        else:
+            amount = f"{progress.done:,} of {progress.total:,} {progress.unit}"
+        st.progress(share, f"{what}: {amount}")
+    elif progress.done:
+        amount = words.size(progress.done) if progress.unit == "bytes" else f"{progress.done:,} {progress.unit}"
+        st.info(f"{what}: {amount}", icon=":material/hourglass_top:")
+    else:
+        st.info(what, icon=":material/hourglass_top:")
+
+
+def _failed(error: Error, something_came: bool) -> None:
+    kept = "\n\nWhat was written until then is below." if something_came else ""
+    st.error(words.complaint(error) + kept, icon=":material/error:")
+
+
+def _finished(run: Run) -> None:
+    done = run.state.done
+    assert done is not None
+    reason = words.FINISHES[done.finish_reason]
+    if done.finish_reason == "stop_string" and done.stop_string:
+        reason = f"the stop string “{words.escape_markdown(words.label(done.stop_string, 40))}” appeared"
+    if done.finish_reason == "stopped":
+        st.warning(f"Stopped by you after {done.total_tokens:,} tokens.", icon=":material/stop_circle:")
+    elif done.total_tokens == 0 or not done.generated_text:
+        st.warning(
+            "The model ended its answer at once: there is no text. Another prompt, or the raw prompt switched the "
+            "other way, may get more out of it.",
+            icon=":material/text_fields:",
+        )
+    else:
+        seconds = done.total.wall_ms / 1000
+        st.success(
+            f"Finished: {reason}. {done.total_tokens:,} tokens in {done.total_rounds:,} rounds, {seconds:,.1f} s.",
+            icon=":material/check_circle:",
+        )

@@ -1,0 +1,118 @@
+"""Plotly figures of a run: acceptance gauge, speed against the baseline, where the time of each round went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+from specviz.metrics import RunState
+from specviz.views import words
+from specviz.views.palette import BAD, GOOD, MIDDLING, NEUTRAL, TIME_COLOURS
+
+LAST_ROUNDS = 10
+
+
+def acceptance_band(rate: float | None) -> tuple[str, str]:
+    """Colour and word for an acceptance rate: low below 50 %, middling to 75 %, high above."""
+    if rate is None:
+        return NEUTRAL, "nothing tested yet"
+    if rate < 0.5:
+        return BAD, "low"
+    return (MIDDLING, "middling") if rate <= 0.75 else (GOOD, "high")
+
+
+def acceptance_gauge(state: RunState) -> go.Figure:
+    """Accepted / tested over the whole run; n/a, with an empty gauge, while nothing was tested."""
+    rate = state.latest.overall_acceptance_rate if state.latest else None
+    colour, word = acceptance_band(rate)
+    gauge = go.Indicator(
+        mode="gauge",
+        value=None if rate is None else 100 * rate,
+        gauge={
+            "axis": {"range": [0, 100], "tickvals": [0, 50, 75, 100], "ticksuffix": " %", "tickfont": {"size": 11}},
+            "bar": {"color": colour, "thickness": 0.75},
+            "bgcolor": "rgba(138,147,163,0.16)",
+            "borderwidth": 0,
+        },
+    )
+    figure = _figure([gauge], "Acceptance rate", height=205, margin={"l": 34, "r": 40, "t": 52, "b": 8})
+    figure.add_annotation(text=words.percent(rate), x=0.5, y=0.24, font={"size": 30}, showarrow=False)
+    figure.add_annotation(text=word, x=0.5, y=-0.02, font={"size": 12, "color": colour}, showarrow=False)
+    return figure
+
+
+def speed_bars(state: RunState) -> go.Figure:
+    """Tokens per second with speculation and without; a bar is missing where its number is not known."""
+    with_draft, plain = speeds(state)
+    slower = with_draft is not None and plain is not None and with_draft < plain
+    bars = go.Bar(
+        y=["plain decoding", "speculative"],
+        x=[plain, with_draft],
+        orientation="h",
+        marker={"color": [NEUTRAL, BAD if slower else GOOD]},
+        text=[words.number(plain, 1), words.number(with_draft, 1)],
+        textposition="auto",
+        cliponaxis=False,
+        hovertemplate="%{y}: %{text} tokens/s<extra></extra>",
+    )
+    figure = _figure([bars], "Tokens per second", height=150, margin={"l": 100, "r": 24, "t": 40, "b": 24})
+    figure.update_xaxes(rangemode="tozero", showgrid=False, zeroline=False)
+    if with_draft is None and plain is None:
+        figure.add_annotation(text=words.NOT_KNOWN, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
+        figure.update_xaxes(visible=False)
+    return figure
+
+
+def speeds(state: RunState) -> tuple[float | None, float | None]:
+    """Tokens per second: of this run, and of the measured baseline."""
+    last = state.done
+    if last is not None:
+        return last.tokens_per_second, last.baseline_tps
+    if state.latest is not None:
+        return state.latest.effective_tps, state.latest.baseline_tps
+    return None, state.started.baseline_tps if state.started else None
+
+
+def latency_bars(state: RunState) -> go.Figure:
+    """Where the last rounds' wall time went, stacked, in ms."""
+    rounds = state.rounds[-LAST_ROUNDS:]
+    splits = [m.split for m in rounds]
+    parts = {
+        "draft": [s.draft_ms for s in splits],
+        "network": [s.network_ms + s.queue_ms for s in splits],
+        "target": [s.target_ms for s in splits],
+        "rule": [s.rule_ms for s in splits],
+        "other": [s.other_ms for s in splits],
+    }
+    bars = [
+        go.Bar(
+            x=[str(m.round + 1) for m in rounds],
+            y=[round(v, 3) for v in values],
+            name=part,
+            marker={"color": TIME_COLOURS[part]},
+            hovertemplate=f"round %{{x}}, {part}: %{{y:.1f}} ms<extra></extra>",
+        )
+        for part, values in parts.items()
+    ]
+    figure = _figure(bars, "Time per round, ms", height=235, margin={"l": 40, "r": 12, "t": 40, "b": 58})
+    figure.update_layout(
+        barmode="stack",
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.2, "x": 0, "font": {"size": 11}, "traceorder": "normal"},
+    )
+    figure.update_xaxes(type="category")
+    figure.update_yaxes(gridcolor="rgba(138,147,163,0.25)", zeroline=False)
+    return figure
+
+
+def _figure(traces: list[Any], title: str, *, height: int, margin: dict[str, int]) -> go.Figure:
+    layout = go.Layout(
+        template="none",
+        title={"text": title, "font": {"size": 14}, "x": 0, "xref": "paper", "xanchor": "left"},
+        margin=margin,
+        height=height,
+        showlegend=False,
+        bargap=0.3,
+    )
+    return go.Figure(traces, layout)

@@ -1,0 +1,68 @@
+"""The output as spans, one per token, in deltas that end where a character ends.
+
+A token may be part of a character: an emoji is often two. Such tokens travel together: the first span carries the
+character, the others are marked and empty, and each keeps its own tooltip. Bytes at the live end that do not make a
+character yet are held back; if none ever comes, they are shown as named chips, never as replacement characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from specviz.metrics import Node, RunState
+from specviz.views import words
+from specviz.views.feed import Delta
+
+
+def delta(state: RunState, run: str, base: int) -> Delta:
+    """Groups of tokens after the first `base` ones. `to` counts tokens, and never splits a character."""
+    to, items = base, []
+    for group in _groups([state.nodes[i] for i in state.text[base:]], at_end=state.finished):
+        items.append({"at": to, **_item(*group)})
+        to += len(group[0])
+    return {"run": run, "from": base, "to": to, "items": items}
+
+
+def _groups(nodes: list[Node], *, at_end: bool) -> Iterator[tuple[list[Node], str | None]]:
+    """Smallest runs of tokens that decode on their own, with their text; text None where bytes make no character."""
+    waiting: list[Node] = []
+    for node in nodes:
+        special = not node.token_bytes
+        joined = _decode(waiting + [node]) if not special else None
+        if isinstance(joined, str):
+            yield waiting + [node], joined
+            waiting = []
+        elif joined is Incomplete:
+            waiting.append(node)
+        else:
+            # What waited can never become a character; the new token may still stand on its own.
+            yield from (([w], None) for w in waiting)
+            alone = None if special else _decode([node])
+            waiting = [node] if alone is Incomplete else []
+            if not waiting:
+                yield [node], alone if isinstance(alone, str) else None
+    if at_end:
+        yield from (([w], None) for w in waiting)
+
+
+class Incomplete:
+    """Marks bytes that are the beginning of a character."""
+
+
+def _decode(nodes: list[Node]) -> str | type[Incomplete] | None:
+    """The text; `Incomplete` when more bytes may complete it; None when none can."""
+    data = b"".join(n.token_bytes for n in nodes)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Incomplete if error.reason == "unexpected end of data" else None
+
+
+def _item(nodes: list[Node], text: str | None) -> dict[str, Any]:
+    """One group for the browser. A chip is a name in a box: a special token, or bytes that are no character."""
+    tokens = [{"status": n.status, "tip": words.tooltip(n)} for n in nodes]
+    if text is None:
+        name = nodes[0].token or nodes[0].token_bytes.hex(" ") or "(empty)"
+        return {"chip": words.label(name, 40), "tokens": tokens}
+    return {"text": words.visible(text), "tokens": tokens}

@@ -1,0 +1,18 @@
+"""The colours explained, for a page on which nothing has run yet."""
+
+from __future__ import annotations
+
+from html import escape
+
+from specviz.views.palette import LOOKS
+
+
+def welcome_html() -> str:
+    """A list of the statuses: glyph in its colour, name, meaning."""
+    rows = "".join(
+        f'<div style="display:flex;gap:10px;align-items:baseline">'
+        f'<span style="color:{look.colour};font-size:17px;width:1.2em;text-align:center">{escape(look.glyph)}</span>'
+        f'<span><b>{escape(status)}</b> <span style="opacity:.75">{escape(look.meaning)}</span></span></div>'
+        for status, look in LOOKS.items()
+    )
+    return f'<div style="display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:6px 24px">{rows}</div>'
