@@ -11,7 +11,7 @@ import numpy as np
 from specviz.decoding import autoregressive
 from specviz.errors import RunError
 from specviz.events import Error, Metrics
-from specviz.ports import OnProgress, Progress, Target
+from specviz.ports import Capabilities, OnProgress, Progress, Target
 from specviz.settings import Sampling, Settings
 
 TOKENS = 32
@@ -76,7 +76,7 @@ def key(target_name: str, sampling: Sampling) -> tuple[str, Sampling]:
 class _WithLimits:
     """A target with other limits and the same behaviour."""
 
-    def __init__(self, target: Target, capabilities: object) -> None:
+    def __init__(self, target: Target, capabilities: Capabilities) -> None:
         self._target, self.capabilities = target, capabilities
         self.name, self.tokenizer = target.name, target.tokenizer
         self.guarantee, self.verify, self.reset = target.guarantee, target.verify, target.reset

@@ -1,8 +1,8 @@
 """The loop: propose, verify, keep, repeat. Nothing else in specviz loops over tokens.
 
-Speculative decoding as in Leviathan et al. 2023 (arXiv:2211.17192), algorithm 1, one candidate per round. Both functions
-are generators of events; whoever consumes them decides the pace, and the time that the consumer takes is in no
-figure.
+Speculative decoding as in Leviathan et al. 2023 (arXiv:2211.17192), algorithm 1, one candidate per round. Both
+functions are generators of events; whoever consumes them decides the pace, and the time that the consumer takes is
+in no figure.
 """
 
 from __future__ import annotations
@@ -13,30 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from specviz.errors import PromptError, SpecvizError
+from specviz.errors import SpecvizError
 from specviz.events import Done, DraftToken, Error, Event, FinishReason, RunStarted, TimeSplit, VerifyResult
 from specviz.metrics import Tally
-from specviz.ports import NO_PROPOSAL, Capabilities, Decision, Drafter, Proposal, Target, Tokenizer, Verdict
+from specviz.ports import NO_PROPOSAL, Decision, Drafter, Proposal, Target, Tokenizer, Verdict
+from specviz.prompt import check_prompt
 from specviz.settings import Settings
-
-
-def check_prompt(prompt_ids: Sequence[int], capabilities: Capabilities) -> None:
-    """Refuse a prompt that nothing can be decoded from.
-
-    Raises:
-        PromptError: empty, no room left in the context, or an id outside the vocabulary.
-    """
-    if not prompt_ids:
-        raise PromptError("The prompt is empty.", "Type a question, or choose an example.")
-    if len(prompt_ids) >= capabilities.max_context:
-        raise PromptError(
-            f"The prompt has {len(prompt_ids)} tokens; the target's context holds {capabilities.max_context}, "
-            "prompt and output together.",
-            "Shorten the prompt, or choose a target with a longer context.",
-        )
-    outside = next((i for i in prompt_ids if not 0 <= i < capabilities.vocab_size), None)
-    if outside is not None:
-        raise PromptError(f"Token id {outside} is outside the target's vocabulary of {capabilities.vocab_size}.")
 
 
 def speculative(

@@ -264,7 +264,9 @@ def from_json(data: Mapping[str, Any]) -> Event:
         raise TraceError(f"Unknown event type {data.get('type')!r}.", "It may come from a newer specviz.")
     try:
         values = {
-            f.name: _FROM_JSON[f.name](data[f.name]) if f.name in _FROM_JSON and data[f.name] is not None else data[f.name]
+            f.name: _FROM_JSON[f.name](data[f.name])
+            if f.name in _FROM_JSON and data[f.name] is not None
+            else data[f.name]
             for f in fields(kind)
             if f.name in data
         }

@@ -169,7 +169,7 @@ class Tokenizer(Protocol):
         ...
 
     def token_name(self, token_id: int) -> str:
-        """A printable form of any one token: `" the"`, `"<|im_end|>"`, `"\\xf0\\x9f"` for part of a character."""
+        """A printable form of any one token: " the", "<|im_end|>", escaped bytes for part of a character."""
         ...
 
 

@@ -18,11 +18,12 @@ from typing import Literal, Protocol
 import numpy as np
 
 from specviz import baseline, trace
-from specviz.decoding import check_prompt, speculative
-from specviz.errors import PromptError, RunError, SpecvizError
-from specviz.events import Error, Event
+from specviz.decoding import speculative
+from specviz.errors import RunError, SpecvizError
+from specviz.events import Done, Error, Event, Guarantee, TimeSplit
 from specviz.metrics import RunState
 from specviz.ports import Drafter, OnProgress, Progress, Target
+from specviz.prompt import prepare, refuse_empty
 from specviz.settings import Sampling, Settings
 
 log = logging.getLogger(__name__)
@@ -167,8 +168,7 @@ class ModelHost:
             UnknownModelError: settings name a drafter or target that does not exist.
             RunError: the host was closed.
         """
-        if not prompt.strip():
-            raise PromptError("The prompt is empty.", "Type a question, or choose an example.")
+        refuse_empty(prompt)
         self._check(settings)
         run = Run(settings, prompt, self._abandoned_after_s)
         run.ahead = lambda: self._position(run)
@@ -202,11 +202,16 @@ class ModelHost:
                     builder = self._make_builder()
                 self._do(run, builder)
             except SpecvizError as exc:
-                run.put(Error(type(exc).__name__, exc.message, exc.remedy))
+                # A download that was stopped ends in an error of its own; the person who stopped it sees "stopped".
+                run.put(_stopped_early() if run.cancelled() else Error(type(exc).__name__, exc.message, exc.remedy))
             except Exception as exc:
                 # A worker that dies silently leaves a page waiting for ever: report, and live on for the next run.
                 log.exception("a run failed")
-                run.put(Error("InternalError", f"{type(exc).__name__}: {exc}", "This is a bug in specviz: please report it."))
+                run.put(
+                    Error(
+                        "InternalError", f"{type(exc).__name__}: {exc}", "This is a bug in specviz: please report it."
+                    )
+                )
             finally:
                 run.finish()
                 with self._lock:
@@ -219,8 +224,7 @@ class ModelHost:
         settings = run.settings
         run.phase = "loading"
         pair = builder.build(settings, run.report, run.cancelled)
-        text, prompt_ids = prompt_of(pair.target, settings, run.prompt)
-        check_prompt(prompt_ids, pair.target.capabilities)
+        text, prompt_ids = prepare(pair.target, settings, run.prompt)
         run.phase = "baseline"
         measured = self._baseline(pair.target, prompt_ids, run)
         run.phase, run.progress = "running", None
@@ -244,9 +248,7 @@ class ModelHost:
     def _baseline(self, target: Target, prompt_ids: list[int], run: Run) -> float | None:
         key = baseline.key(target.name, run.settings.sampling)
         if key not in self._baselines:
-            found = baseline.measure(
-                target, prompt_ids, run.settings, on_progress=run.report, cancelled=run.cancelled
-            )
+            found = baseline.measure(target, prompt_ids, run.settings, on_progress=run.report, cancelled=run.cancelled)
             if found.tokens_per_second is None or run.cancelled():
                 # A measurement that was cut short is not kept.
                 return found.tokens_per_second
@@ -254,11 +256,9 @@ class ModelHost:
         return self._baselines[key].tokens_per_second
 
 
-def prompt_of(target: Target, settings: Settings, prompt: str) -> tuple[str, list[int]]:
-    """The text that is sent, chat template applied unless `raw`, and its ids."""
-    text = prompt if settings.raw else target.tokenizer.chat(prompt, settings.system)
-    return text, target.tokenizer.encode(text)
-
-
-def _stopped_early() -> Error:
-    return Error("Stopped", "The run was stopped before it began.")
+def _stopped_early() -> Done:
+    return Done(
+        total_tokens=0, total_accepted=0, total_drafted=0, total_tested=0, total_rounds=0, generated_text="",
+        token_ids=(), finish_reason="stopped", total=TimeSplit(), tokens_per_second=None, baseline_tps=None,
+        speedup=None, guarantee=Guarantee("UNKNOWN", "Stopped before the first token."),
+    )  # fmt: skip

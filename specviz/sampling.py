@@ -91,7 +91,9 @@ def to_probs(logits: Logits, sampling: Sampling) -> Floats:
         return row
     scaled = logits.astype(np.float64)
     scaled -= scaled.max()
-    scaled /= sampling.temperature
+    with np.errstate(over="ignore"):
+        # Next to temperature 0 all but the best overflow to -inf, which is where they belong.
+        scaled /= sampling.temperature
     probs = np.exp(scaled, out=scaled)
     if 0 < sampling.top_k < len(probs):
         kept = np.argsort(-probs, kind="stable")[: sampling.top_k]
@@ -155,8 +157,7 @@ def acceptance(p: Floats, q: Floats) -> Floats:
         p: (V,) target. q: (V,) draft.
     """
     ratio = np.ones_like(p)
-    np.divide(p, q, out=ratio, where=q > 0)
-    return np.minimum(ratio, 1.0, out=ratio)
+    return np.divide(p, q, out=ratio, where=q > p)
 
 
 def residual(p: Floats, q: Floats) -> Floats:
@@ -304,7 +305,8 @@ def promise(rule: Rule, sampling: Sampling) -> Guarantee:
             return Guarantee("EXACT", "Temperature 0: every token is the target's most probable one.")
         case "greedy":
             return Guarantee(
-                "LOSSY", f"Always the most probable token, though temperature {sampling.temperature:g} asks for samples."
+                "LOSSY",
+                f"Always the most probable token, though temperature {sampling.temperature:g} asks for samples.",
             )
         case "threshold":
             return Guarantee("LOSSY", f"Keeps any draft token with target probability of at least {rule.tau:g}.")

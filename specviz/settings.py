@@ -180,10 +180,12 @@ def _parse(name: str, text: str, variable: str) -> Any:
             return float(text)
     except ValueError:
         kind = "a whole number" if name in _WHOLE else "a number"
-        raise SettingsError(f"{variable} must be {kind}, not {text!r}.", "Change it in the environment or .env.") from None
+        raise SettingsError(
+            f"{variable} must be {kind}, not {text!r}.", "Change it in the environment or .env."
+        ) from None
     if name == "draft":
         return draft_name(text)
-    return cast(str, text)
+    return text
 
 
 def draft_name(text: str) -> str:

@@ -67,7 +67,7 @@ def _versions() -> dict[str, str]:
 
 
 def line(data: dict[str, Any]) -> str:
-    """One JSON line with its newline. Values of secret environment variables are struck out, wherever they came from."""
+    """One JSON line with its newline. Values of secret variables are struck out, wherever they came from."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for variable in SECRETS:
         secret = os.environ.get(variable, "")
@@ -124,7 +124,9 @@ class TraceWriter:
             self._file.close()
 
     def _failed(self, exc: OSError) -> TraceError:
-        return TraceError(f"Cannot write the trace {self._path}: {exc.strerror or exc}.", "Choose another --trace file.")
+        return TraceError(
+            f"Cannot write the trace {self._path}: {exc.strerror or exc}.", "Choose another --trace file."
+        )
 
 
 def read(path: Path) -> Recording:
@@ -155,7 +157,9 @@ def parse(source: Iterable[str]) -> Recording:
     if head is None or head.get("type") != "header":
         raise TraceError("This is not a specviz trace: the first line is not a header.", "Give a .jsonl trace file.")
     if not isinstance(head.get("schema"), int) or head["schema"] > SCHEMA:
-        raise TraceError(f"The trace has schema {head.get('schema')!r}; this specviz reads up to {SCHEMA}.", "Update it.")
+        raise TraceError(
+            f"The trace has schema {head.get('schema')!r}; this specviz reads up to {SCHEMA}.", "Update it."
+        )
     return Recording(head, tuple(from_json(data) for data in rest if data is not None))
 
 
@@ -165,7 +169,9 @@ def _load(text: str, number: int, last: bool) -> dict[str, Any] | None:
     except json.JSONDecodeError as exc:
         if last and not text.endswith("\n"):
             return None
-        raise TraceError(f"Line {number} of the trace is damaged: {exc.msg}.", "Cut the file before that line.") from exc
+        raise TraceError(
+            f"Line {number} of the trace is damaged: {exc.msg}.", "Cut the file before that line."
+        ) from exc
     if not isinstance(data, dict):
         raise TraceError(f"Line {number} of the trace is not an object.", "Give a .jsonl trace file.")
     return data

@@ -72,7 +72,9 @@ class ModelDrafter:
             if token in self._stop_ids:
                 break
         return [
-            Proposal(tuple(tokens), tuple(q), tuple(logprobs), tuple(entropies), tuple(alternatives), tuple(times), note)
+            Proposal(
+                tuple(tokens), tuple(q), tuple(logprobs), tuple(entropies), tuple(alternatives), tuple(times), note
+            )
         ]
 
     def reset(self) -> None:

@@ -1,0 +1,193 @@
+"""Names → drafters and targets. The only importer of `drafters`, `targets` and `models`.
+
+A new drafter is one file in `drafters/` and one line in `Builder._drafter`; the same for a target. Everything heavy is
+imported when it is needed: the lists below cost no model library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specviz.errors import PairingError, UnknownModelError
+from specviz.models import store
+from specviz.models.known import KNOWN, KnownModel
+from specviz.models.toy import ToyScorer, ToyTokenizer
+from specviz.ports import Capabilities, Drafter, OnProgress, Target
+from specviz.runner import ModelHost, Pair
+from specviz.settings import Settings
+
+if TYPE_CHECKING:
+    from specviz.models.language_model import LanguageModel
+
+#: How far the toy draft is from the toy target, in nats; about seven of ten of its tokens are kept.
+TOY_NOISE = 0.8
+TOY_CONTEXT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One entry of a list to choose from.
+
+    Attributes:
+        name: what settings hold. title, detail: for a person.
+        available: whether it can be used without fetching anything.
+        reason: why it is not available, or what choosing it costs; empty when there is nothing to say.
+    """
+
+    name: str
+    title: str
+    detail: str
+    available: bool
+    reason: str
+
+
+def targets() -> list[Choice]:
+    """Every target that can be chosen by name."""
+    toy = Choice("toy", "Toy", "A table of 294 tokens: instant, no download, made-up sentences.", True, "")
+    return [*(_model_choice("local:", model) for model in KNOWN), toy]
+
+
+def drafts(target: str) -> list[Choice]:
+    """Every drafter, with the reason where it cannot serve this target."""
+    is_toy = target == "toy"
+    alone = "" if is_toy else "It shares its vocabulary with the toy target alone."
+    return [
+        Choice("ngram", "n-gram lookup", "Copies what followed last time. Free; pays where text repeats.", True, ""),
+        *(_draft_choice(model, is_toy) for model in KNOWN),
+        Choice("toy", "Toy draft", "The toy target with noise.", is_toy, alone),
+        Choice("none", "None", "Plain decoding, one token a round.", True, ""),
+    ]
+
+
+def _model_choice(prefix: str, model: KnownModel) -> Choice:
+    here = store.local_path(model.name) is not None
+    reason = "" if here else f"{model.download_bytes / 1e6:,.0f} MB to download"
+    return Choice(prefix + model.name, model.title, model.good_for, here, reason)
+
+
+def _draft_choice(model: KnownModel, is_toy: bool) -> Choice:
+    choice = _model_choice("model:", model)
+    if is_toy:
+        return Choice(choice.name, choice.title, choice.detail, False, "Its vocabulary is not the toy's.")
+    return choice
+
+
+def check(settings: Settings) -> None:
+    """Refuse names that mean nothing, before any work.
+
+    Raises:
+        UnknownModelError: no such drafter, target or model.
+    """
+    kind, _, name = settings.target.partition(":")
+    if kind == "local" and name:
+        store.resolve(name)
+    elif settings.target != "toy":
+        known = ", ".join(c.name for c in targets())
+        raise UnknownModelError(
+            f"Unknown target {settings.target!r}.",
+            f"Known: {known}; or local: with a Hugging Face repository, a folder or a .gguf file.",
+        )
+    kind, _, name = settings.draft.partition(":")
+    if kind == "model" and name:
+        store.resolve(name)
+    elif settings.draft not in ("none", "ngram", "toy"):
+        known = ", ".join(c.name for c in drafts(settings.target))
+        raise UnknownModelError(
+            f"Unknown draft {settings.draft!r}.",
+            f"Known: {known}; or model: with a Hugging Face repository, a folder or a .gguf file.",
+        )
+    if settings.draft not in ("none", "ngram") and (settings.target == "toy") != (settings.draft == "toy"):
+        raise PairingError(
+            f"Draft {settings.draft} and target {settings.target} have different vocabularies: "
+            "the toy pair has one of its own.",
+            "Use toy with toy, or n-gram lookup, which fits every target.",
+        )
+
+
+class Builder:
+    """Makes pairs, and keeps the models of the last one loaded. Belongs to the thread that calls it."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, LanguageModel] = {}
+
+    def build(
+        self,
+        settings: Settings,
+        on_progress: OnProgress = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Pair:
+        """Fetch and load what is missing, then check that draft and target fit.
+
+        Raises:
+            UnknownModelError, UnsupportedModelError, DownloadError: a model cannot be had.
+            PairingError: the vocabularies differ.
+        """
+        check(settings)
+        wanted = [n.partition(":")[2] for n in (settings.target, settings.draft) if ":" in n]
+        # Two large models may not fit beside a third.
+        self._loaded = {name: model for name, model in self._loaded.items() if name in wanted}
+        target, stop_ids = self._target(settings, on_progress, cancelled)
+        return Pair(self._drafter(settings, target, stop_ids, on_progress, cancelled), target)
+
+    def _model(self, name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> LanguageModel:
+        if name not in self._loaded:
+            from specviz.models import language_model
+
+            self._loaded[name] = language_model.load(name, on_progress, cancelled)
+        return self._loaded[name]
+
+    def _target(
+        self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]
+    ) -> tuple[Target, frozenset[int]]:
+        from specviz.targets.local import LocalTarget
+
+        if settings.target == "toy":
+            toy = ToyTokenizer()
+            limits = Capabilities(True, toy.vocab_size, TOY_CONTEXT, toy.stop_ids)
+            return LocalTarget("toy", ToyScorer(toy), toy, limits), toy.stop_ids
+        model = self._model(settings.target.partition(":")[2], on_progress, cancelled)
+        tokenizer = model.tokenizer
+        limits = Capabilities(True, tokenizer.vocab_size, model.max_context, tokenizer.stop_ids)
+        return LocalTarget(settings.target, model.scorer(), tokenizer, limits), tokenizer.stop_ids
+
+    def _drafter(
+        self,
+        settings: Settings,
+        target: Target,
+        stop_ids: frozenset[int],
+        on_progress: OnProgress,
+        cancelled: Callable[[], bool],
+    ) -> Drafter:
+        if settings.draft == "none":
+            from specviz.drafters.none import NoDrafter
+
+            return NoDrafter()
+        if settings.draft == "ngram":
+            from specviz.drafters.ngram import NgramDrafter
+
+            return NgramDrafter(settings.ngram_max, settings.ngram_min, stop_ids)
+        from specviz.drafters.model import ModelDrafter
+
+        if settings.draft == "toy":
+            toy = ToyTokenizer()
+            return ModelDrafter("toy", ToyScorer(toy, TOY_NOISE), toy, max_context=TOY_CONTEXT, stop_ids=stop_ids)
+        from specviz.models.pairing import check_pair
+
+        draft = self._model(settings.draft.partition(":")[2], on_progress, cancelled)
+        judge = self._model(settings.target.partition(":")[2], on_progress, cancelled)
+        check_pair(draft.tokenizer, judge.tokenizer)
+        return ModelDrafter(
+            settings.draft,
+            draft.scorer(),
+            draft.tokenizer,
+            max_context=draft.max_context,
+            vocab_limit=target.capabilities.vocab_size,
+            stop_ids=stop_ids,
+        )
+
+
+def make_host() -> ModelHost:
+    """The thread that owns the models, ready for runs."""
+    return ModelHost(Builder, check)

@@ -1,0 +1,196 @@
+"""`specviz generate`: one run in the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from specviz import baseline, catalog, report
+from specviz.cli.terminal import ProgressLine, Utf8Stream, painted, safe, write_json
+from specviz.decoding import speculative
+from specviz.environment import environment
+from specviz.errors import PromptError
+from specviz.events import Event, Metrics
+from specviz.metrics import RunState
+from specviz.prompt import prepare, refuse_empty
+from specviz.settings import RULES, Settings, draft_name
+from specviz.trace import TraceWriter
+
+_HELP = """\
+Decode one prompt with a draft, and say what it bought.
+
+Tokens that the draft got right are green, replaced ones yellow, bonus tokens blue. --json prints one object instead.
+The baseline is measured first: a few dozen tokens of plain decoding by the same target at the same settings.
+
+Exact output: the rules probabilistic and deterministic, and greedy at temperature 0. The rule threshold is lossy.
+Settings come from the command line, then the environment, then .env (see .env.example), then defaults.
+"""
+
+
+def add_generate(commands: Any) -> None:
+    """Register the command."""
+    p: argparse.ArgumentParser = commands.add_parser(
+        "generate",
+        help="decode one prompt, with a draft",
+        description=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    source = p.add_mutually_exclusive_group(required=True)
+    source.add_argument("--prompt", help="the prompt; - reads standard input")
+    source.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a file")
+    p.add_argument("--target", help="local:NAME or toy (default: local:smollm2-135m)")
+    p.add_argument("--draft", type=draft_name, help="ngram, model:NAME, toy or none (default: ngram)")
+    p.add_argument("--k", type=int, metavar="K", help="tokens drafted a round, 1 to 16 (default: 4)")
+    p.add_argument("--temperature", type=float, help="0 to 2; 0 is greedy (default: 0)")
+    p.add_argument("--top-k", type=int, dest="top_k", help="keep only this many tokens; 0 is off")
+    p.add_argument("--top-p", type=float, dest="top_p", help="keep only the nucleus of this mass; 1 is off")
+    p.add_argument("--max-tokens", type=int, dest="max_tokens", help="output budget, 1 to 1024 (default: 128)")
+    p.add_argument("--rule", choices=RULES, help="acceptance rule (default: probabilistic)")
+    p.add_argument("--tau", type=float, help="the bar of the rule threshold (default: 0.3)")
+    p.add_argument("--seed", type=int, help="of every random draw (default: 0)")
+    p.add_argument("--system", help="system prompt")
+    p.add_argument("--raw", action="store_true", default=None, help="send the prompt without the chat template")
+    p.add_argument("--stop", action="append", metavar="TEXT", help="end at this text; may be repeated")
+    p.add_argument("--ngram-max", type=int, dest="ngram_max", help="longest match of the ngram drafter (default: 4)")
+    p.add_argument("--ngram-min", type=int, dest="ngram_min", help="shortest match of the ngram drafter (default: 1)")
+    p.add_argument("--trace", type=Path, metavar="FILE", help="record the run as JSON lines")
+    p.add_argument("--no-baseline", action="store_true", help="skip the baseline: no speed-up is reported then")
+    p.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    p.set_defaults(run=_run)
+
+
+_FIELDS = (
+    "target", "draft", "k", "temperature", "top_k", "top_p", "max_tokens", "rule", "tau", "seed", "system", "raw",
+    "ngram_max", "ngram_min",
+)  # fmt: skip
+
+
+def _run(options: argparse.Namespace) -> int:
+    given = {name: getattr(options, name) for name in _FIELDS}
+    given["stop"] = tuple(options.stop) if options.stop else None
+    settings = Settings.resolve(given, environment=environment())
+    prompt = _read_prompt(options)
+    refuse_empty(prompt)
+    catalog.check(settings)
+
+    progress = ProgressLine()
+    stopping = _stop_on_interrupt()
+    pair = catalog.Builder().build(settings, progress, stopping.is_set)
+    text, prompt_ids = prepare(pair.target, settings, prompt)
+    measured = None
+    if not options.no_baseline:
+        measured = baseline.measure(
+            pair.target, prompt_ids, settings, on_progress=progress, cancelled=stopping.is_set
+        ).tokens_per_second
+    progress.clear()
+    events: Iterable[Event] = speculative(
+        pair.drafter,
+        pair.target,
+        prompt_ids,
+        settings,
+        np.random.default_rng(settings.seed),
+        prompt_text=text,
+        baseline_tps=measured,
+        cancelled=stopping.is_set,
+    )
+    state, printer = RunState(), Printer()
+    with ExitStack() as stack:
+        if options.trace:
+            events = _recorded(events, stack.enter_context(TraceWriter(options.trace, settings)))
+        for event in events:
+            state.apply(event)
+            if isinstance(event, Metrics) and not options.json:
+                printer.show(state)
+    if options.json:
+        write_json(report.summary(state))
+    else:
+        print()
+        print_summary(state)
+    if state.error:
+        print(f"error: {state.error.message} {state.error.remedy}".rstrip(), file=sys.stderr)
+        return 1
+    return 130 if stopping.is_set() else 0
+
+
+def _read_prompt(options: argparse.Namespace) -> str:
+    if options.prompt_file is not None:
+        try:
+            return str(options.prompt_file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as exc:
+            raise PromptError(
+                f"Cannot read the prompt from {options.prompt_file}: {exc}.", "Give a UTF-8 text file."
+            ) from exc
+    return sys.stdin.read() if options.prompt == "-" else str(options.prompt)
+
+
+def _stop_on_interrupt() -> threading.Event:
+    """The first Ctrl-C ends the run after its round, with everything so far; the second one ends at once."""
+    stopping = threading.Event()
+
+    def stop(number: int, frame: object) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, stop)
+    return stopping
+
+
+def _recorded(events: Iterable[Event], writer: TraceWriter) -> Iterator[Event]:
+    for event in events:
+        writer.write(event)
+        yield event
+
+
+class Printer:
+    """Prints the output as it grows, each token in its colour."""
+
+    def __init__(self) -> None:
+        self._shown, self._stream = 0, Utf8Stream()
+
+    def show(self, state: RunState) -> None:
+        """Print what was emitted since the last call."""
+        for node_id in state.text[self._shown :]:
+            node = state.nodes[node_id]
+            print(painted(safe(self._stream.feed(node.token_bytes)), node.status, sys.stdout), end="", flush=True)
+        self._shown = len(state.text)
+
+
+def print_summary(state: RunState) -> None:
+    """The figures of a run, in words, on standard error."""
+    data = report.summary(state)
+
+    def figure(value: float | None, form: str) -> str:
+        return "n/a" if value is None else format(value, form)
+
+    tps, base = data["tokens_per_second"], data["baseline_tokens_per_second"]
+    lines = [
+        f"{data['guarantee']}: {data['guarantee_reason']}"
+        if data["guarantee"]
+        else "no guarantee: nothing was decoded",
+        f"rule {data['rule']}, target {data['target']}, draft {data['draft']}, K {data['k']}",
+        f"{len(data['token_ids'])} tokens in {data['rounds']} rounds, ended by {data['finish_reason'] or 'an error'}",
+        f"acceptance rate {figure(data['acceptance_rate'], '.1%')} "
+        f"(accepted {data['accepted']} of {data['tested']} tested, {data['drafted']} drafted)",
+        f"accepted per round {figure(data['accepted_per_round'], '.3f')}, "
+        f"tokens per round {figure(data['tokens_per_round'], '.3f')}",
+        f"{figure(tps, '.1f')} tokens/s against {figure(base, '.1f')} plain: {_verdict(data['speedup'])}",
+    ]
+    print("\n".join(lines), file=sys.stderr)
+
+
+def _verdict(speedup: float | None) -> str:
+    if speedup is None:
+        return "speed-up n/a"
+    if speedup < 1:
+        return f"{speedup:.2f} x, slower than plain decoding"
+    return f"{speedup:.2f} x"

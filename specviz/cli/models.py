@@ -1,0 +1,66 @@
+"""`specviz models`: which models there are, and which are on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from specviz.cli.terminal import ProgressLine
+from specviz.errors import UnknownModelError
+from specviz.models import store
+
+
+def add_models(commands: Any) -> None:
+    """Register the command."""
+    p: argparse.ArgumentParser = commands.add_parser(
+        "models",
+        help="list, pull or locate models",
+        description="Models that specviz knows by name. Any Hugging Face repository, folder or Llama-family .gguf "
+        "file is a name too.",
+    )
+    jobs = p.add_subparsers(dest="job", required=True, metavar="JOB")
+    jobs.add_parser("list", help="known models, and whether they are here").set_defaults(run=_list)
+    pull = jobs.add_parser("pull", help="fetch a model, so that it works offline")
+    pull.add_argument("name", metavar="NAME")
+    pull.set_defaults(run=_pull)
+    path = jobs.add_parser("path", help="print the folder of a model that is here")
+    path.add_argument("name", metavar="NAME")
+    path.set_defaults(run=_path)
+
+
+def _list(options: argparse.Namespace) -> int:
+    rows = [("NAME", "PARAMETERS", "DOWNLOAD", "HERE", "GOOD FOR")]
+    for entry in store.listing():
+        model = entry.model
+        rows.append(
+            (
+                model.name,
+                f"{model.parameters / 1e6:,.0f} M",
+                f"{model.download_bytes / 1e6:,.0f} MB",
+                "yes" if entry.path else "no",
+                model.good_for,
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    for row in rows:
+        print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]))
+    return 0
+
+
+def _pull(options: argparse.Namespace) -> int:
+    progress = ProgressLine()
+    path = store.pull(options.name, progress)
+    progress.clear()
+    print(path)
+    return 0
+
+
+def _path(options: argparse.Namespace) -> int:
+    store.resolve(options.name)
+    path = store.local_path(options.name)
+    if path is None:
+        raise UnknownModelError(
+            f"{options.name} is not on this machine.", f"Fetch it with: python -m specviz models pull {options.name}"
+        )
+    print(path)
+    return 0

@@ -1,0 +1,81 @@
+"""What the commands share: JSON out, progress, colours, and text that cannot command the terminal."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import sys
+from typing import Any, TextIO
+
+from specviz.ports import Progress
+
+#: C0 and C1 controls but tab and newline: model text must not move the cursor or set a window title.
+_CONTROLS = {c: f"\\x{c:02x}" for c in (*range(0x20), *range(0x7F, 0xA0)) if chr(c) not in "\t\n"}
+# Marks that reorder what stands beside them.
+_CONTROLS |= {c: f"\\u{c:04x}" for c in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+
+COLOURS = {"accepted": "32", "resampled": "33", "bonus": "36", "rejected": "9;31", "ignored": "2"}
+
+
+def safe(text: str) -> str:
+    """Text that is safe to print: control characters are written out."""
+    return text.translate(_CONTROLS)
+
+
+def painted(text: str, status: str, out: TextIO) -> str:
+    """The text in the colour of its status, where the output is a terminal."""
+    code = COLOURS.get(status)
+    return f"\x1b[{code}m{text}\x1b[0m" if code and out.isatty() else text
+
+
+class Utf8Stream:
+    """Joins tokens that are parts of characters: gives text only when a character is whole."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def feed(self, data: bytes) -> str:
+        """Text that became whole with these bytes."""
+        return self._decoder.decode(data)
+
+
+def write_json(data: dict[str, Any]) -> None:
+    """One object on standard output."""
+    print(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+class ProgressLine:
+    """Progress on standard error: one line that is rewritten on a terminal, one line a stage elsewhere."""
+
+    def __init__(self, err: TextIO | None = None) -> None:
+        self._err = err or sys.stderr
+        self._what = ""
+
+    def __call__(self, progress: Progress) -> None:
+        """Show how far a wait has come."""
+        if self._err.isatty():
+            self._err.write(f"\r\x1b[K{_words(progress)}")
+            self._err.flush()
+        elif progress.what != self._what:
+            print(progress.what, file=self._err)
+        self._what = progress.what
+
+    def clear(self) -> None:
+        """Take the line away before something else is printed."""
+        if self._what and self._err.isatty():
+            self._err.write("\r\x1b[K")
+            self._err.flush()
+        self._what = ""
+
+
+def _words(progress: Progress) -> str:
+    if progress.unit == "bytes":
+        done = f"{progress.done / 1e6:,.1f}"
+        return (
+            f"{progress.what}  {done} of {progress.total / 1e6:,.1f} MB"
+            if progress.total
+            else f"{progress.what}  {done} MB"
+        )
+    if progress.total:
+        return f"{progress.what}  {progress.done} of {progress.total} {progress.unit}"
+    return progress.what

@@ -1,0 +1,54 @@
+"""From what a person typed to the ids that both models see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specviz.errors import PromptError
+from specviz.ports import Capabilities, Target
+from specviz.settings import Settings
+
+
+def refuse_empty(prompt: str) -> None:
+    """Refuse a prompt of nothing but space.
+
+    Raises:
+        PromptError: it is empty.
+    """
+    if not prompt.strip():
+        raise PromptError("The prompt is empty.", "Type a question, or choose an example.")
+
+
+def prepare(target: Target, settings: Settings, prompt: str) -> tuple[str, list[int]]:
+    """The text that is sent, chat template applied unless `raw`, and its ids.
+
+    Raises:
+        PromptError: nothing can be decoded from it.
+    """
+    refuse_empty(prompt)
+    text = prompt if settings.raw else target.tokenizer.chat(prompt, settings.system)
+    ids = target.tokenizer.encode(text)
+    check_prompt(ids, target.capabilities)
+    return text, ids
+
+
+def check_prompt(prompt_ids: Sequence[int], capabilities: Capabilities) -> None:
+    """Refuse ids that nothing can be decoded from.
+
+    Raises:
+        PromptError: empty, no room left in the context, or an id outside the vocabulary.
+    """
+    if not prompt_ids:
+        raise PromptError("The prompt has no tokens.", "Type a question, or choose an example.")
+    if len(prompt_ids) >= capabilities.max_context:
+        raise PromptError(
+            f"The prompt has {len(prompt_ids)} tokens; the target's context holds {capabilities.max_context}, "
+            "prompt and output together.",
+            "Shorten the prompt, or choose a target with a longer context.",
+        )
+    outside = next((i for i in prompt_ids if not 0 <= i < capabilities.vocab_size), None)
+    if outside is not None:
+        raise PromptError(
+            f"Token id {outside} is outside the target's vocabulary of {capabilities.vocab_size}.",
+            "The prompt must be encoded by the target's own tokenizer.",
+        )

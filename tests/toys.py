@@ -1,0 +1,67 @@
+"""Small exact models for the combinatorics."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from specviz.drafters.model import ModelDrafter
+from specviz.models.toy import ToyScorer, ToyTokenizer
+from specviz.ports import Capabilities
+from specviz.sampling import Logits
+from specviz.targets.local import LocalTarget
+
+TOKENIZER = ToyTokenizer()
+
+
+def toy_target(max_context: int = 4096, stop_ids: frozenset[int] | None = None) -> LocalTarget:
+    stops = TOKENIZER.stop_ids if stop_ids is None else stop_ids
+    limits = Capabilities(True, TOKENIZER.vocab_size, max_context, stops)
+    return LocalTarget("toy", ToyScorer(TOKENIZER), TOKENIZER, limits)
+
+
+def toy_draft(noise: float = 0.8, **options: object) -> ModelDrafter:
+    return ModelDrafter("toy", ToyScorer(TOKENIZER, noise), TOKENIZER, **options)  # type: ignore[arg-type]
+
+
+class FixedScorer:
+    """The same distribution at every position."""
+
+    def __init__(self, probs: Sequence[float]) -> None:
+        with np.errstate(divide="ignore"):
+            self._row: Logits = np.log(np.asarray(probs)).astype(np.float32)
+
+    def score(self, token_ids: Sequence[int], rows: int) -> Logits:
+        return np.tile(self._row, (rows, 1))
+
+    def reset(self) -> None:
+        pass
+
+
+class LetterTokenizer:
+    """Id i is the i-th letter; or any strings given."""
+
+    def __init__(self, pieces: Sequence[str] = "abcdefghij") -> None:
+        self.pieces = list(pieces)
+
+    def encode(self, text: str) -> list[int]:
+        return [self.pieces.index(c) for c in text]
+
+    def chat(self, prompt: str, system: str = "") -> str:
+        return prompt
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return "".join(self.pieces[i] for i in token_ids)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return self.pieces[token_id].encode()
+
+    def token_name(self, token_id: int) -> str:
+        return self.pieces[token_id]
+
+
+def fixed_target(probs: Sequence[float], stop_ids: frozenset[int] = frozenset()) -> LocalTarget:
+    return LocalTarget("fixed", FixedScorer(probs), LetterTokenizer(), Capabilities(True, len(probs), 10_000, stop_ids))
+
+
+def fixed_draft(probs: Sequence[float]) -> ModelDrafter:
+    return ModelDrafter("fixed", FixedScorer(probs), LetterTokenizer())
