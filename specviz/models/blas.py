@@ -1,8 +1,8 @@
 """Make MLX fast on a CPU: load an optimised BLAS before MLX does.
 
-MLX's Linux wheel links the reference BLAS. A library that exports the same names (`cblas_sgemm`, 32-bit integers) and is
-loaded into the process's global scope first takes its place, since the dynamic linker keeps the first definition that
-it meets. This needs nothing but `dlopen`, and it must happen before `mlx.core` is imported.
+MLX's Linux wheel links the reference BLAS. A library that exports the same names (`cblas_sgemm`, 32-bit integers) and
+is loaded into the process's global scope first takes its place, since the dynamic linker keeps the first definition
+that it meets. This needs nothing but `dlopen`, and it must happen before `mlx.core` is imported.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from specviz.errors import UnsupportedModelError
 from specviz.models.blas import use_fast_blas
@@ -61,12 +61,10 @@ def convert(gguf: Path, folder: Path) -> None:
     write_tokenizer(metadata, folder)
     frequencies = weights.pop("rope_freqs.weight", None)
     # One float type throughout: a float32 norm would pull every activation up to float32 on a GPU.
-    tensors = {
-        _mlx_name(name): w.astype(mx.float16) if w.dtype == mx.float32 else w for name, w in weights.items()
-    }
+    tensors = {_mlx_name(name): w.astype(mx.float16) if w.dtype == mx.float32 else w for name, w in weights.items()}
     config = _config(metadata, tensors)
     if frequencies is not None:
-        config["rope_scaling"] = _llama3_scaling(frequencies.tolist(), config)
+        config["rope_scaling"] = _llama3_scaling(cast("list[float]", frequencies.tolist()), config)
     _write_json(folder / "config.json", config)
     _write_json(folder / "generation_config.json", special_ids(metadata))
     _save(folder / "model.safetensors", tensors)
@@ -83,7 +81,7 @@ def _read(gguf: Path) -> tuple[dict[str, mx.array], dict[str, Any]]:
         weights, metadata = mx.load(str(gguf), format="gguf", return_metadata=True)
     except (RuntimeError, ValueError) as exc:
         raise UnsupportedModelError(f"{damaged}: {exc}.", "Fetch it again.") from exc
-    return weights, metadata
+    return cast("dict[str, mx.array]", weights), cast("dict[str, Any]", metadata)
 
 
 def _mlx_name(name: str) -> str:

@@ -86,9 +86,9 @@ def _explained(repo: str, exc: Exception) -> SpecvizError:
 
 def _bar_that_tells(what: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> type[Any]:
     """A tqdm that draws nothing and passes byte counts on."""
-    from tqdm.auto import tqdm
+    from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
-    class Bar(tqdm):  # type: ignore[type-arg, misc, unused-ignore]
+    class Bar(tqdm):  # type: ignore[misc, unused-ignore]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)
             # Never on: a bar in the terminal is the CLI's business.

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from specviz.errors import UnsupportedModelError
 from specviz.models import store
 from specviz.models.blas import use_fast_blas
-from specviz.models.scorer import Scorer, check_rewindable
+from specviz.models.scorer import Scorer, check_rewindable, empty_cache
 from specviz.models.tokenizer import ModelTokenizer
 from specviz.ports import OnProgress, Progress
-
-if TYPE_CHECKING:
-    from mlx import nn
 
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len")
 _CONTEXT_UNKNOWN = 2048
@@ -28,7 +26,7 @@ class LanguageModel:
 
     Attributes:
         name: as it was asked for.
-        model: mlx-lm's module.
+        model: mlx-lm's `mlx.nn.Module`, a class that has no type stubs.
         tokenizer: of the same folder.
         config: config.json.
         vocab_size: width of a row of logits, padding included.
@@ -38,7 +36,7 @@ class LanguageModel:
     """
 
     name: str
-    model: nn.Module
+    model: Any
     tokenizer: ModelTokenizer
     config: dict[str, Any]
     vocab_size: int
@@ -51,7 +49,11 @@ class LanguageModel:
         return Scorer(self)
 
 
-def load(name_or_path: str, on_progress: OnProgress = lambda progress: None) -> LanguageModel:
+def load(
+    name_or_path: str,
+    on_progress: OnProgress = lambda progress: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> LanguageModel:
     """Bring a model to this machine if it is not here yet, and load it.
 
     On a CPU the weights become float32, since products with quantised weights do not reach the BLAS; on Metal and
@@ -60,18 +62,19 @@ def load(name_or_path: str, on_progress: OnProgress = lambda progress: None) -> 
     Args:
         name_or_path: see `specviz.models.store`.
         on_progress: told about download, conversion and load.
+        cancelled: asked during a download, which ends it.
 
     Raises:
         UnknownModelError, DownloadError: see `specviz.models.store.pull`.
         UnsupportedModelError: incomplete folder, unknown architecture, or a cache that cannot be rewound.
     """
-    folder = store.pull(name_or_path, on_progress)
+    folder = store.pull(name_or_path, on_progress, cancelled)
     on_progress(Progress(f"Loading {name_or_path}", 0, 2))
     use_fast_blas()
     tokenizer = ModelTokenizer(folder)
     on_progress(Progress(f"Loading {name_or_path}", 1, 2))
     model, config = _load_weights(folder)
-    _check_cache(model, name_or_path)
+    check_rewindable(empty_cache(model), name_or_path)
     parameters = _count(model)
     precision = "as stored"
     if not _on_gpu() and parameters * 4 < 0.7 * _memory_bytes():
@@ -103,16 +106,11 @@ def _load_weights(folder: Path) -> tuple[Any, dict[str, Any]]:
     return model, config
 
 
-def _check_cache(model: Any, name: str) -> None:
-    from mlx_lm.models.cache import make_prompt_cache
-
-    check_rewindable(make_prompt_cache(model), name)
-
-
 def _count(model: Any) -> int:
-    from mlx_lm.utils import get_total_parameters
+    from mlx_lm import utils
 
-    return int(get_total_parameters(model))
+    count: Any = utils.get_total_parameters  # has no return annotation
+    return int(count(model))
 
 
 def _on_gpu() -> bool:

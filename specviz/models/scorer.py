@@ -23,6 +23,14 @@ _SPARE_ROWS = 8
 _REWINDABLE = {"KVCache", "QuantizedKVCache"}
 
 
+def empty_cache(model: Any) -> list[Any]:
+    """A new cache for an mlx-lm module, one entry per layer."""
+    from mlx_lm.models import cache
+
+    make: Any = cache.make_prompt_cache  # has no return annotation
+    return list(make(model))
+
+
 def check_rewindable(cache: Sequence[Any], name: str) -> None:
     """Refuse a cache from which tokens cannot be taken back.
 
@@ -30,7 +38,7 @@ def check_rewindable(cache: Sequence[Any], name: str) -> None:
     what stood there before. ConcatenateKVCache is refused too: its `trim` moves the offset and leaves the keys.
 
     Args:
-        cache: as mlx-lm's `make_prompt_cache` gives it, one entry per layer.
+        cache: see `empty_cache`.
         name: of the model, for the message.
 
     Raises:
@@ -51,12 +59,8 @@ class Scorer:
 
     def __init__(self, model: LanguageModel) -> None:
         """Begin with an empty cache."""
-        from mlx_lm.models.cache import make_prompt_cache
-
         self._model = model
-        self._make_cache = lambda: make_prompt_cache(model.model)
-        self._cache: list[Any] = self._make_cache()
-        self._ids: list[int] = []
+        self.reset()
 
     @property
     def cached(self) -> int:
@@ -65,8 +69,8 @@ class Scorer:
 
     def reset(self) -> None:
         """Forget everything."""
-        self._cache = self._make_cache()
-        self._ids = []
+        self._cache = empty_cache(self._model.model)
+        self._ids: list[int] = []
 
     def score(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
         """Logits after each of the last `rows` ids.

@@ -39,7 +39,7 @@ def check_cancelled(cancelled: Cancelled) -> None:
         DownloadError: cancelled.
     """
     if cancelled():
-        raise DownloadError("The download was cancelled.", "Nothing half-made was left behind; start it again any time.")
+        raise DownloadError("The download was cancelled.", "Nothing half-made is left; start it again any time.")
 
 
 @contextmanager
@@ -114,6 +114,10 @@ def move_into_place(finished: Path, key: str) -> Path:
 
     Args:
         finished: on the same file system.
+        key: see `model_dir`.
+
+    Returns:
+        Where it is now.
     """
     final = model_dir(key)
     final.parent.mkdir(parents=True, exist_ok=True)
