@@ -177,7 +177,7 @@ class Builder:
 
         draft = self._model(settings.draft.partition(":")[2], on_progress, cancelled)
         judge = self._model(settings.target.partition(":")[2], on_progress, cancelled)
-        check_pair(draft.tokenizer, judge.tokenizer)
+        check_pair(draft.tokenizer.vocabulary, judge.tokenizer.vocabulary)
         return ModelDrafter(
             settings.draft,
             draft.scorer(),

@@ -31,7 +31,7 @@ def add_models(commands: Any) -> None:
 def _list(options: argparse.Namespace) -> int:
     rows = [("NAME", "PARAMETERS", "DOWNLOAD", "HERE", "GOOD FOR")]
     for entry in store.listing():
-        model = entry.model
+        model = entry.known
         rows.append(
             (
                 model.name,

@@ -40,8 +40,9 @@ class Utf8Stream:
 
 
 def write_json(data: dict[str, Any]) -> None:
-    """One object on standard output."""
-    print(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+    """One object on standard output, a line per field."""
+    rows = (f"  {json.dumps(k)}: {json.dumps(v, ensure_ascii=False, allow_nan=False)}" for k, v in data.items())
+    print("{\n" + ",\n".join(rows) + "\n}")
 
 
 class ProgressLine:

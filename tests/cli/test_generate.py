@@ -1,0 +1,134 @@
+"""The command line as a person types it, in a process of its own where exit codes and streams matter."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from specviz.cli import main, parser
+from specviz.cli.terminal import Utf8Stream, safe
+
+ROOT = Path(__file__).parent.parent.parent
+TOY = ["--target", "toy", "--draft", "toy"]
+FIELDS = (
+    "text token_ids rounds drafted tested accepted acceptance_rate accepted_per_round tokens_per_round "
+    "tokens_per_second baseline_tokens_per_second speedup guarantee rule time_ms"
+).split()
+
+
+def specviz(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "specviz", *arguments], capture_output=True, text=True, cwd=ROOT, input=text, timeout=120
+    )
+
+
+def test_json_is_one_object_on_standard_output_and_logs_go_to_standard_error() -> None:
+    ran = specviz("generate", "--prompt", "the draft", *TOY, "--max-tokens", "24", "--json")
+    assert ran.returncode == 0, ran.stderr
+    data = json.loads(ran.stdout)
+    assert set(FIELDS) <= set(data)
+    assert len(data["token_ids"]) == 24 and data["guarantee"] == "EXACT" and data["speedup"] > 0
+    time_ms = data["time_ms"]
+    assert sum(v for k, v in time_ms.items() if k != "wall") == pytest.approx(time_ms["wall"])
+    assert "Measuring plain decoding" in ran.stderr
+
+
+def test_text_goes_to_standard_output_and_figures_to_standard_error() -> None:
+    ran = specviz("generate", "--prompt", "the draft", *TOY, "--max-tokens", "24")
+    assert ran.returncode == 0 and "\x1b" not in ran.stdout
+    assert "EXACT" in ran.stderr and "accepted per round" in ran.stderr and "tokens per round" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--prompt", ""], "prompt is empty"),
+        (["--prompt", " \n"], "prompt is empty"),
+        (["--prompt", "x" * 5000], "context holds 4096"),
+        (["--prompt", "hi", "--k", "0"], "from 1 to 16, not 0"),
+        (["--prompt", "hi", "--k", "99"], "not 99"),
+        (["--prompt", "hi", "--temperature", "-1"], "not -1"),
+        (["--prompt", "hi", "--temperature", "nan"], "not nan"),
+        (["--prompt", "hi", "--max-tokens", "0"], "not 0"),
+        (["--prompt", "hi", "--target", "nothing"], "Unknown target"),
+        (["--prompt", "hi", "--draft", "odd:name"], "Unknown draft"),
+        (["--prompt", "hi", "--draft", "model:smollm2"], "Did you mean smollm2-135m"),
+        (["--prompt", "hi", "--draft", "model:smollm2-135m"], "different vocabularies"),
+        (["--prompt", "hi", "--k", "four"], "invalid int"),
+        (["--prompt-file", "no/such/file"], "Cannot read the prompt"),
+        (["--prompt", "hi", "--stop", ""], "stop string is empty"),
+    ],
+)
+def test_bad_input_is_exit_code_2_with_the_rule(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["generate", *TOY, *arguments])
+    except SystemExit as exc:  # argparse's own refusal
+        code = int(exc.code or 0)
+    out, err = capsys.readouterr()
+    assert code == 2 and words in err and out == ""
+
+
+def test_a_folder_without_weights_and_a_foreign_file_are_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "note.txt").write_text("x")
+    for target in (f"local:{tmp_path}", f"local:{tmp_path / 'note.txt'}"):
+        assert main(["generate", "--prompt", "hi", "--target", target]) == 2
+        assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_trace_is_replayed_with_the_same_figures(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    made = specviz("generate", "--prompt", "the", *TOY, "--max-tokens", "30", "--trace", str(path), "--json")
+    played = specviz("replay", str(path), "--json")
+    assert json.loads(made.stdout) == json.loads(played.stdout)
+    shown = specviz("replay", str(path))
+    assert shown.returncode == 0 and shown.stdout.count("\n") == json.loads(made.stdout)["rounds"]
+
+
+def test_a_cut_trace_is_replayed_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    specviz("generate", "--prompt", "the", *TOY, "--max-tokens", "30", "--trace", str(path))
+    path.write_bytes(path.read_bytes()[:-2000])
+    played = specviz("replay", str(path))
+    assert played.returncode == 0 and "cut" in played.stderr
+    assert specviz("replay", str(tmp_path / "none")).returncode == 2
+
+
+def test_the_prompt_comes_from_standard_input_or_a_file(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("the draft")
+    first = specviz("generate", "--prompt", "-", *TOY, "--max-tokens", "8", "--json", text="the draft")
+    second = specviz("generate", "--prompt-file", str(tmp_path / "p.txt"), *TOY, "--max-tokens", "8", "--json")
+    assert json.loads(first.stdout)["token_ids"] == json.loads(second.stdout)["token_ids"]
+
+
+def test_without_a_baseline_no_speedup_is_claimed() -> None:
+    data = json.loads(specviz("generate", "--prompt", "the", *TOY, "--no-baseline", "--json").stdout)
+    assert data["baseline_tokens_per_second"] is None and data["speedup"] is None
+
+
+def test_help_teaches() -> None:
+    top, generate = specviz("--help").stdout, specviz("generate", "--help").stdout
+    assert "python -m specviz generate --prompt" in top and "baseline" in generate and "lossy" in generate
+    assert parser().prog == "specviz"
+
+
+def test_models_can_be_listed_and_located(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert "smollm2-135m" in listed and "llama-3.2-1b" in listed
+    assert main(["models", "path", "smollm2"]) == 2
+    assert "Did you mean smollm2-135m" in capsys.readouterr().err
+
+
+def test_text_cannot_command_the_terminal() -> None:
+    assert safe("a\x1b]0;title\x07b\x9b31m\u202e\tc\n") == "a\\x1b]0;title\\x07b\\x9b31m\\u202e\tc\n"
+
+
+def test_a_split_character_waits_for_its_other_half() -> None:
+    stream = Utf8Stream()
+    assert [stream.feed(b"\xf0\x9f"), stream.feed(b"\x98\x80!")] == ["", "\U0001f600!"]

@@ -1,0 +1,53 @@
+"""What every drafter promises."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from specviz.drafters.ngram import NgramDrafter
+from specviz.drafters.none import NoDrafter
+from specviz.ports import Drafter
+from specviz.settings import Sampling
+from tests.toys import TOKENIZER, toy_draft
+
+CONTEXT = TOKENIZER.encode("the draft reads the draft")
+MAKERS: dict[str, Callable[[], Drafter]] = {
+    "model": lambda: toy_draft(stop_ids=TOKENIZER.stop_ids),
+    "model, full context": lambda: toy_draft(max_context=len(CONTEXT)),
+    "ngram": NgramDrafter,
+    "none": NoDrafter,
+}
+
+
+@pytest.fixture(params=MAKERS)
+def drafter(request: pytest.FixtureRequest) -> Drafter:
+    return MAKERS[request.param]()
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("k", [1, 4, 16])
+def test_each_token_comes_with_the_q_it_was_drawn_from(drafter: Drafter, k: int, temperature: float) -> None:
+    [proposal] = drafter.propose(CONTEXT, k, Sampling(temperature), np.random.default_rng(0))
+    size = len(proposal.token_ids)
+    assert size <= k
+    lengths = {len(x) for x in (proposal.q, proposal.logprobs, proposal.entropies, proposal.alternatives)}
+    assert lengths | {len(proposal.times_ms)} == {size}
+    for token, row in zip(proposal.token_ids, proposal.q, strict=True):
+        assert row.prob(token) > 0 and row.probs.sum() == pytest.approx(1.0)
+        assert temperature > 0 or row.prob(token) == 1.0
+
+
+def test_equal_seeds_give_equal_drafts_and_the_context_is_left_alone(drafter: Drafter) -> None:
+    before = list(CONTEXT)
+    first, again = (drafter.propose(CONTEXT, 6, Sampling(1.5), np.random.default_rng(0))[0] for _ in range(2))
+    drafter.reset()
+    third = drafter.propose(CONTEXT, 6, Sampling(1.5), np.random.default_rng(0))[0]
+    assert first.token_ids == again.token_ids == third.token_ids and before == CONTEXT
+
+
+def test_it_has_a_name_and_says_why_it_stopped(drafter: Drafter) -> None:
+    assert drafter.name
+    if drafter.max_context is not None and drafter.max_context <= len(CONTEXT):
+        [proposal] = drafter.propose(CONTEXT, 4, Sampling(), np.random.default_rng(0))
+        assert proposal.token_ids == () and "full" in proposal.note

@@ -1,0 +1,86 @@
+"""What every target promises."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from specviz.ports import Proposal, Target
+from specviz.sampling import Row
+from specviz.settings import RULES, Rule, RuleName, Sampling
+from tests.toys import TOKENIZER, fixed_target, toy_draft, toy_target
+
+MAKERS: dict[str, Callable[[], Target]] = {"toy": toy_target, "fixed": lambda: fixed_target([0.1, 0.2, 0.7])}
+
+
+@pytest.fixture(params=MAKERS)
+def target(request: pytest.FixtureRequest) -> Target:
+    return MAKERS[request.param]()
+
+
+def block(*ids: int) -> Proposal:
+    n = len(ids)
+    return Proposal(ids, tuple(map(Row.one_hot, ids)), (None,) * n, (None,) * n, ((),) * n, (0.0,) * n)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("ids", [(), (0,), (2, 2, 1, 0)])
+def test_decisions_are_kept_then_at_most_one_refused_then_ignored(
+    target: Target, rule: RuleName, temperature: float, ids: tuple[int, ...]
+) -> None:
+    for seed in range(20):
+        proposals = [block(*ids)] if ids else []
+        verdict = target.verify([0, 1], proposals, Sampling(temperature), Rule(rule), np.random.default_rng(seed))
+        statuses = [d.status for d in verdict.decisions]
+        kept = statuses.count("accepted")
+        expected = ["accepted"] * kept
+        expected += ["bonus"] if kept == len(ids) else ["rejected"] + ["ignored"] * (len(ids) - kept - 1)
+        assert statuses == expected
+        assert verdict.token_ids == tuple(d.final_id for d in verdict.decisions if d.final_id is not None)
+        assert len(verdict.token_ids) == kept + 1
+        assert verdict.guarantee == target.guarantee(Sampling(temperature), Rule(rule))
+        for d in verdict.decisions:
+            if d.status in ("accepted", "rejected"):
+                assert d.p is not None and d.acceptance is not None and 0 <= d.acceptance <= 1
+                assert d.entropy is not None and d.entropy >= 0 and d.alternatives
+            if d.status == "ignored":
+                assert d.p is None and d.final_id is None
+
+
+def test_equal_seeds_give_equal_verdicts_after_any_history(target: Target) -> None:
+    def ask() -> tuple[int, ...]:
+        return target.verify([0, 1], [block(2, 2)], Sampling(1.0), Rule(), np.random.default_rng(3)).token_ids
+
+    first = ask()
+    target.verify([1, 1, 1], [block(0)], Sampling(1.0), Rule(), np.random.default_rng(0))
+    assert ask() == first
+    target.reset()
+    assert ask() == first
+
+
+def test_probabilistic_draws_u_once_per_tested_token_and_keeps_below_it(target: Target) -> None:
+    context = TOKENIZER.encode("the")
+    [proposal] = toy_draft().propose(context, 4, Sampling(1.0), np.random.default_rng(0))
+    verdict = toy_target().verify(context, [proposal], Sampling(1.0), Rule(), np.random.default_rng(1))
+    for d in verdict.decisions:
+        if d.u is not None:
+            assert d.acceptance is not None and (d.status == "accepted") == (d.u < d.acceptance)
+
+
+def test_two_candidates_are_refused(target: Target) -> None:
+    with pytest.raises(ValueError, match="one candidate"):
+        target.verify([0], [block(1), block(2)], Sampling(), Rule(), np.random.default_rng(0))
+
+
+def test_a_draft_over_a_smaller_vocabulary_is_judged_against_the_whole_of_p() -> None:
+    """CASES 24: padding rows differ, tokens do not."""
+    q = Row(np.array([0.5, 0.5]))
+    proposal = Proposal((0,), (q,), (None,), (None,), ((),), (0.0,))
+    drawn = [
+        fixed_target([0.1, 0.2, 0.7])
+        .verify([0], [proposal], Sampling(1.0), Rule(), np.random.default_rng(s))
+        .token_ids[0]
+        for s in range(300)
+    ]
+    assert 2 in drawn

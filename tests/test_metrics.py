@@ -1,0 +1,81 @@
+"""The fold: counts by position, rolling window, change log."""
+
+import numpy as np
+import pytest
+
+from specviz.decoding import speculative
+from specviz.events import Guarantee, TimeSplit
+from specviz.metrics import WINDOW, RunState, Tally, rate
+from specviz.settings import Settings
+from tests.toys import TOKENIZER, toy_draft, toy_target
+
+EXACT = Guarantee("EXACT", "")
+
+
+def add(tally: Tally, drafted: int, tested: int, accepted: int, wall_ms: float = 100.0):  # type: ignore[no-untyped-def]
+    split = TimeSplit(wall_ms=wall_ms, draft_ms=10, target_ms=50)
+    return tally.add(
+        drafted=drafted, tested=tested, accepted=accepted, emitted=accepted + 1, split=split, guarantee=EXACT
+    )
+
+
+def test_rate_of_nothing_is_unknown() -> None:
+    assert rate(0, 0) is None and rate(0, 3) == 0.0
+
+
+def test_rolling_and_overall_differ_once_the_window_is_full() -> None:
+    tally = Tally()
+    for _ in range(WINDOW):
+        add(tally, 4, 4, 4)
+    last = [add(tally, 4, 1, 0) for _ in range(WINDOW)][-1]
+    assert last.acceptance_rate == 0.0
+    assert last.overall_acceptance_rate == pytest.approx(4 * WINDOW / (5 * WINDOW))
+    assert last.accepted_per_round == 2.0 and last.tokens_per_round == 3.0
+
+
+def test_speedup_is_against_the_measured_baseline_only() -> None:
+    with_baseline, without = Tally(baseline_tps=10.0), Tally()
+    for tally in (with_baseline, without):
+        add(tally, 4, 4, 4, wall_ms=10_000.0)
+    fast = add(with_baseline, 4, 4, 4, wall_ms=250.0)
+    assert fast.effective_tps == pytest.approx(20.0) and fast.speedup == pytest.approx(2.0)
+    assert add(without, 4, 4, 4).speedup is None
+
+
+def test_a_slower_run_says_so() -> None:
+    tally = Tally(baseline_tps=100.0)
+    add(tally, 4, 4, 0)
+    speedup = add(tally, 4, 4, 0).speedup
+    assert speedup is not None and speedup < 1
+
+
+def run_state(k: int = 4) -> tuple[RunState, list[int]]:
+    state, logs = RunState(), []
+    prompt = TOKENIZER.encode("the draft")
+    for event in speculative(toy_draft(), toy_target(), prompt, Settings(k=k, max_tokens=80), np.random.default_rng(0)):
+        state.apply(event)
+        logs.append(len(state.log))
+    return state, logs
+
+
+def test_the_change_log_rebuilds_the_tree() -> None:
+    state, logs = run_state()
+    assert logs == sorted(logs) and set(state.log) == set(range(len(state.nodes)))
+
+
+def test_acceptance_by_position_counts_the_drafts_that_got_there() -> None:
+    """CASES 15: the first position is not always 1."""
+    state, _ = run_state()
+    assert state.reached[0] >= state.reached[1] >= state.reached[-1]
+    # A draft of one token, at the end of the budget, is kept with nothing behind it.
+    assert state.kept[0] - 1 <= state.reached[1] <= state.kept[0]
+    first = state.acceptance_by_position()[0]
+    assert first is not None and 0 < first < 1
+    assert sum(state.kept) == sum(r.accepted for r in state.rounds)
+
+
+def test_a_refused_token_and_its_replacement_are_siblings() -> None:
+    state, _ = run_state()
+    for replaced in (n for n in state.nodes if n.status == "resampled"):
+        refused = [n for n in state.nodes if n.status == "rejected" and n.round == replaced.round]
+        assert [n.parent for n in refused] == [replaced.parent]

@@ -1,0 +1,216 @@
+"""Runs in the background: queueing, stopping, abandonment, failure; no model library needed."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from specviz.catalog import Builder, check
+from specviz.errors import DownloadError, PromptError, RunError, UnknownModelError
+from specviz.events import Done, Error
+from specviz.ports import OnProgress, Progress
+from specviz.runner import ModelHost, Pair, PairBuilder, Run
+from specviz.settings import Settings
+from specviz.trace import parse
+
+TOY = Settings(target="toy", draft="toy", max_tokens=60)
+
+
+@pytest.fixture
+def hosts() -> Iterator[Callable[..., ModelHost]]:
+    made: list[ModelHost] = []
+
+    def make(builder: Callable[[], PairBuilder] = Builder, **options: float) -> ModelHost:
+        made.append(ModelHost(builder, check, **options))
+        return made[-1]
+
+    yield make
+    for host in made:
+        host.close()
+
+
+def until(condition: Callable[[], bool], timeout: float = 20.0) -> None:
+    """Wait on a condition with a limit."""
+    ended = time.monotonic() + timeout
+    wait = threading.Event()
+    while not condition():
+        assert time.monotonic() < ended, "timed out"
+        wait.wait(0.005)
+
+
+def drained(run: Run) -> Run:
+    def over() -> bool:
+        run.drain()
+        return run.done
+
+    until(over)
+    return run
+
+
+class Blocking:
+    """A builder that waits for a gate: a model that takes long to load."""
+
+    def __init__(self) -> None:
+        self.gate, self.entered, self.thread = threading.Event(), threading.Event(), ""
+
+    def build(self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]) -> Pair:
+        self.thread = threading.current_thread().name
+        self.entered.set()
+        on_progress(Progress("Downloading", 3, 10, "bytes"))
+        while not self.gate.wait(0.005):
+            if cancelled():
+                raise DownloadError("The download was cancelled.")
+        return Builder().build(settings)
+
+
+def test_a_run_gives_all_its_events_and_its_trace(hosts: Callable[..., ModelHost]) -> None:
+    run = drained(hosts().start(TOY, "the draft"))
+    assert run.state.done and run.state.started and run.phase == "finished"
+    assert run.state.started.baseline_tps and run.state.done.speedup
+    recording = parse(run.trace_lines())
+    assert recording.complete and recording.events[0] == run.state.started
+
+
+def test_equal_seeds_give_equal_runs_on_one_host(hosts: Callable[..., ModelHost]) -> None:
+    host = hosts()
+    settings = Settings(target="toy", draft="toy", temperature=1.0, seed=0, max_tokens=40)
+    first, again = (drained(host.start(settings, "the")).state.done for _ in range(2))
+    assert first and again and first.token_ids == again.token_ids
+
+
+def test_the_baseline_is_measured_once_per_target_and_setting(
+    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from specviz import baseline
+
+    calls: list[float] = []
+    real = baseline.measure
+
+    def counted(*a, **kw):  # type: ignore[no-untyped-def]
+        calls.append(a[2].temperature)
+        return real(*a, **kw)
+
+    monkeypatch.setattr(baseline, "measure", counted)
+    host = hosts()
+    for temperature in (0.0, 0.0, 0.7, 0.0):
+        drained(host.start(Settings(target="toy", draft="toy", temperature=temperature, max_tokens=20), "the"))
+    assert calls == [0.0, 0.7]
+
+
+@pytest.mark.parametrize(
+    ("settings", "prompt", "error"),
+    [
+        (TOY, "  ", PromptError),
+        (Settings(target="nothing", draft="toy"), "hi", UnknownModelError),
+        (Settings(target="toy", draft="nothing"), "hi", UnknownModelError),
+        (Settings(target="local:no such model"), "hi", UnknownModelError),
+    ],
+)
+def test_bad_input_is_refused_before_any_work(
+    hosts: Callable[..., ModelHost], settings: Settings, prompt: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        hosts().start(settings, prompt)
+
+
+def test_a_prompt_that_does_not_fit_is_an_error_event(hosts: Callable[..., ModelHost]) -> None:
+    run = drained(hosts().start(TOY, "x" * 5000))
+    assert run.state.error and "context holds" in run.state.error.message and run.state.error.remedy
+
+
+def test_runs_queue_and_know_their_place(hosts: Callable[..., ModelHost]) -> None:
+    builder = Blocking()
+    host = hosts(lambda: builder)
+    first, second, third = (host.start(TOY, "the") for _ in range(3))
+    assert builder.entered.wait(10)
+    assert [r.queue_position for r in (first, second, third)] == [0, 1, 2]
+    assert first.phase == "loading" and first.progress == Progress("Downloading", 3, 10, "bytes")
+    assert second.stop() is False
+    builder.gate.set()
+    assert all(drained(r).done for r in (first, second, third))
+    assert second.state.done and second.state.done.finish_reason == "stopped" and not second.state.started
+    assert third.state.done and third.state.done.finish_reason != "stopped"
+    assert builder.thread == "specviz-models"
+
+
+def test_stop_is_idempotent_from_many_threads_and_ends_soon(hosts: Callable[..., ModelHost]) -> None:
+    run = hosts().start(Settings(target="toy", draft="toy", max_tokens=1024, temperature=1.0), "the")
+    threads = [threading.Thread(target=run.stop) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert run.stop(10.0) and run.stop()
+    assert drained(run).state.finished
+
+
+def test_stopping_a_download_is_stopped_not_failed(hosts: Callable[..., ModelHost]) -> None:
+    builder = Blocking()
+    run = hosts(lambda: builder).start(TOY, "the")
+    assert builder.entered.wait(10)
+    assert run.stop(10.0)
+    drained(run)
+    assert run.state.error is None and run.state.done and run.state.done.finish_reason == "stopped"
+
+
+def test_a_run_that_nobody_drains_ends_itself(hosts: Callable[..., ModelHost]) -> None:
+    builder = Blocking()
+    host = hosts(lambda: builder, abandoned_after_s=0.2)
+    run = host.start(TOY, "the")
+    assert run._finished.wait(10)
+    builder.gate.set()
+    assert drained(host.start(TOY, "the")).state.done
+
+
+def test_a_full_queue_waits_for_the_consumer_and_loses_nothing(
+    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specviz.runner._QUEUE_SIZE", 3)
+    run = hosts().start(TOY, "the")
+    taken = 0
+    while not run.done:
+        taken += run.drain(budget=1)
+    assert run.state.done and taken == len(list(run.trace_lines())) - 1
+    assert run.state.done.total_tokens == len(run.state.text)
+
+
+def test_a_bug_is_an_error_event_and_the_host_lives_on(
+    hosts: Callable[..., ModelHost], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        calls = 0
+
+        def build(self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]) -> Pair:
+            self.calls += 1
+            if self.calls == 1:
+                raise ZeroDivisionError("oops")
+            if self.calls == 2:
+                raise RunError("no", "do this")
+            return Builder().build(settings)
+
+    host = hosts(Broken)
+    assert drained(host.start(TOY, "the")).state.error == Error(
+        "InternalError", "ZeroDivisionError: oops", "This is a bug in specviz: please report it."
+    )
+    assert "oops" in caplog.text
+    assert drained(host.start(TOY, "the")).state.error == Error("RunError", "no", "do this")
+    assert isinstance(drained(host.start(TOY, "the")).state.done, Done)
+
+
+def test_closing_stops_everything_and_leaves_no_thread(hosts: Callable[..., ModelHost]) -> None:
+    host = hosts()
+    run = host.start(Settings(target="toy", draft="toy", max_tokens=1024, temperature=1.5), "the")
+    host.close()
+    host.close()
+    assert not host._thread.is_alive() and run.stop()
+    with pytest.raises(RunError, match="closed"):
+        host.start(TOY, "the")
+
+
+def test_fifty_runs_leave_one_thread(hosts: Callable[..., ModelHost]) -> None:
+    host = hosts()
+    before = threading.active_count()
+    for _ in range(50):
+        drained(host.start(Settings(target="toy", draft="ngram", max_tokens=5), "the"))
+    assert threading.active_count() == before

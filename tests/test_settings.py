@@ -1,0 +1,108 @@
+"""Every bad value is refused with its rule and its value; sources have one order."""
+
+import dataclasses
+import math
+
+import pytest
+
+from specviz.environment import environment
+from specviz.errors import SettingsError
+from specviz.settings import ENVIRONMENT, SECRETS, Settings, draft_name
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("k", 0, "K must be a whole number from 1 to 16, not 0"),
+        ("k", 99, "not 99"),
+        ("k", 4.0, "not 4.0"),
+        ("k", True, "not True"),
+        ("temperature", -1, "temperature must be a number from 0 to 2, not -1"),
+        ("temperature", math.nan, "not nan"),
+        ("temperature", math.inf, "not inf"),
+        ("temperature", 2.1, "not 2.1"),
+        ("max_tokens", 0, "max tokens must be a whole number from 1 to 1024, not 0"),
+        ("max_tokens", 1025, "not 1025"),
+        ("top_k", -1, "top-k"),
+        ("top_p", 0, "top-p"),
+        ("top_p", 1.1, "top-p"),
+        ("top_p", math.nan, "top-p"),
+        ("rule", "typical", "Unknown rule 'typical'"),
+        ("tau", 0, "tau"),
+        ("seed", -1, "seed"),
+        ("ngram_min", 0, "shortest n-gram"),
+        ("ngram_max", 0, "longest n-gram"),
+        ("target", " ", "target has no name"),
+        ("draft", "", "draft has no name"),
+        ("stop", ("",), "stop string is empty"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_rule(field: str, value: object, words: str) -> None:
+    with pytest.raises(SettingsError, match=words.replace("(", r"\(")):
+        Settings(**{field: value})
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().k = 5  # type: ignore[misc]
+
+
+def test_command_line_beats_environment_beats_dotenv_beats_defaults(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    for variable in ENVIRONMENT:
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / ".env").write_text("SPECULATION_K=2\nTEMPERATURE=0.5\nMAX_TOKENS=32\n")
+    monkeypatch.setenv("TEMPERATURE", "0.7")
+    monkeypatch.setenv("SPECULATION_K", "3")
+    found = Settings.resolve({"k": 9, "temperature": None}, environment=environment(tmp_path))
+    assert (found.k, found.temperature, found.max_tokens, found.rule) == (9, 0.7, 32, "probabilistic")
+
+
+def test_the_names_of_speculatoviz_keep_their_meaning() -> None:
+    found = Settings.resolve(
+        environment={
+            "CEREBRAS_TARGET_MODEL": "gpt-oss-120b",
+            "DRAFT_MODEL": "mlx-community/Llama-3.2-1B-Instruct-4bit",
+            "SPECULATION_K": "8",
+            "TEMPERATURE": "0",
+            "MAX_TOKENS": "64",
+        }
+    )
+    assert found.remote_model == "gpt-oss-120b"
+    assert found.draft == "model:mlx-community/Llama-3.2-1B-Instruct-4bit"
+    assert (found.k, found.temperature, found.max_tokens) == (8, 0.0, 64)
+
+
+def test_seed_0_from_the_environment_is_0() -> None:
+    assert Settings.resolve(environment={"SPECVIZ_SEED": "0"}).seed == 0
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"), [("SPECULATION_K", "four"), ("TEMPERATURE", "warm"), ("MAX_TOKENS", "1e3")]
+)
+def test_a_bad_text_is_named_with_its_variable(variable: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=f"{variable} must be .* not '{text}'"):
+        Settings.resolve(environment={variable: text})
+
+
+def test_an_empty_variable_is_not_given() -> None:
+    assert Settings.resolve(environment={"SPECULATION_K": " "}).k == Settings().k
+
+
+def test_unknown_settings_are_refused() -> None:
+    with pytest.raises(SettingsError, match="'kk'"):
+        Settings.resolve({"kk": 4})
+
+
+def test_json_gives_back_equal_settings_and_tolerates_newer_fields() -> None:
+    settings = Settings(stop=("a", "b"), temperature=0.8)
+    assert Settings.from_json(settings.to_json() | {"later": 1}) == settings
+
+
+def test_no_setting_is_a_secret() -> None:
+    assert not set(SECRETS) & set(ENVIRONMENT)
+
+
+def test_draft_names() -> None:
+    assert [draft_name(n) for n in ("ngram", "none", "toy", "model:x", "smollm2-135m")] == [
+        "ngram", "none", "toy", "model:x", "model:smollm2-135m",
+    ]  # fmt: skip

@@ -1,0 +1,135 @@
+"""Recordings: what goes in comes out, up to the crash, and no secret with it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from specviz import trace
+from specviz.decoding import speculative
+from specviz.errors import TraceError
+from specviz.events import Done, Event, Metrics
+from specviz.settings import Settings
+from tests.toys import TOKENIZER, toy_draft, toy_target
+
+SETTINGS = Settings(max_tokens=40, target="toy", draft="toy")
+
+
+@pytest.fixture
+def events() -> list[Event]:
+    prompt = TOKENIZER.encode("the draft")
+    return list(speculative(toy_draft(), toy_target(), prompt, SETTINGS, np.random.default_rng(0)))
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, events: list[Event]) -> Path:
+    path = tmp_path / "deep" / "run.jsonl"
+    with trace.TraceWriter(path, SETTINGS) as writer:
+        for event in events:
+            writer.write(event)
+    return path
+
+
+def test_replaying_gives_back_the_same_events(recorded: Path, events: list[Event]) -> None:
+    recording = trace.read(recorded)
+    assert list(recording.events) == events and recording.complete
+    head = recording.header
+    assert head["schema"] == trace.SCHEMA and head["settings"] == SETTINGS.to_json()
+    assert head["versions"]["specviz"] and head["machine"]["cores"]
+
+
+def test_every_line_is_strict_json(recorded: Path) -> None:
+    for text in recorded.read_text().splitlines():
+        json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+@pytest.mark.parametrize("cut", [2, 5, 40, 200, 2_000])
+def test_a_cut_last_line_is_left_out(recorded: Path, events: list[Event], cut: int) -> None:
+    recorded.write_bytes(recorded.read_bytes()[:-cut])
+    recording = trace.read(recorded)
+    assert list(recording.events) == events[: len(recording.events)] and len(recording.events) < len(events)
+    assert not recording.complete
+
+
+@pytest.mark.parametrize("length", range(0, 400, 37))
+def test_any_cut_is_read_or_refused_clearly(recorded: Path, length: int) -> None:
+    recorded.write_bytes(recorded.read_bytes()[:length])
+    try:
+        trace.read(recorded)
+    except TraceError as exc:
+        assert exc.remedy
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b'{"type": "error"}\n', "not a header"),
+        (b'{"type": "header", "schema": 99}\n', "schema 99"),
+        (b'{"type": "header", "schema": 1}\nnonsense\n{}\n', "Line 2"),
+        (b'{"type": "header", "schema": 1}\n[]\n', "not an object"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b'{"type": "header", "schema": 1}\n{"type": "later"}\n', "Unknown event"),
+    ],
+)
+def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(TraceError, match=words):
+        trace.read(path)
+
+
+def test_a_missing_file_and_an_unwritable_one_are_said(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="Cannot read"):
+        trace.read(tmp_path / "none.jsonl")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TraceError, match="Cannot write"), trace.TraceWriter(tmp_path / "file" / "x.jsonl", SETTINGS):
+        pass
+
+
+def test_a_key_is_struck_out_wherever_it_came_from(monkeypatch: pytest.MonkeyPatch, events: list[Event]) -> None:
+    key = 'csk-"planted"-key-123'
+    monkeypatch.setenv("CEREBRAS_API_KEY", key)
+    leaky = Settings(system=f"my key is {key}")
+    text = "".join(trace.lines(leaky, events))
+    assert key not in text and "planted" not in text and "[secret]" in text
+
+
+def test_kill_9_leaves_every_complete_round(tmp_path: Path) -> None:
+    """A run that is killed between two lines: what was flushed is whole rounds, and reads back."""
+    path = tmp_path / "killed.jsonl"
+    code = f"""
+import time, numpy as np
+from pathlib import Path
+from specviz import trace
+from specviz.decoding import speculative
+from tests.toys import TOKENIZER, toy_draft, toy_target
+from specviz.settings import Settings
+s = Settings(max_tokens=1000)
+with trace.TraceWriter(Path({str(path)!r}), s) as w:
+    for e in speculative(toy_draft(), toy_target(stop_ids=frozenset()), TOKENIZER.encode("the"), s,
+                         np.random.default_rng(0)):
+        w.write(e)
+        if e.type == "metrics":
+            print(e.round, flush=True)
+            time.sleep(0.005)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    for text in child.stdout:
+        if int(text) >= 20:
+            break
+    os.kill(child.pid, signal.SIGKILL)
+    seen = [int(n) for n in re.findall(r"\d+", child.stdout.read())]
+    child.wait()
+    child.stdout.close()
+    recording = trace.read(path)
+    rounds = [e.round for e in recording.events if isinstance(e, Metrics)]
+    assert rounds == list(range(len(rounds))) and len(rounds) >= max([20, *seen]) + 1
+    assert not any(isinstance(e, Done) for e in recording.events) and not recording.complete
