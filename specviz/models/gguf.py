@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from specviz.errors import UnsupportedModelError
 from specviz.models.blas import use_fast_blas
+from specviz.models.gguf_check import check_gguf
 from specviz.models.gguf_tokenizer import special_ids, write_tokenizer
 
 if TYPE_CHECKING:
@@ -73,14 +74,11 @@ def convert(gguf: Path, folder: Path) -> None:
 def _read(gguf: Path) -> tuple[dict[str, mx.array], dict[str, Any]]:
     import mlx.core as mx
 
-    damaged = f"{gguf.name} is not a complete GGUF file"
-    with gguf.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise UnsupportedModelError(f"{damaged}: it does not begin with 'GGUF'.", "Fetch it again.")
+    check_gguf(gguf)
     try:
         weights, metadata = mx.load(str(gguf), format="gguf", return_metadata=True)
     except (RuntimeError, ValueError) as exc:
-        raise UnsupportedModelError(f"{damaged}: {exc}.", "Fetch it again.") from exc
+        raise UnsupportedModelError(f"{gguf.name} cannot be read: {exc}.", "Fetch it again.") from exc
     return cast("dict[str, mx.array]", weights), cast("dict[str, Any]", metadata)
 
 

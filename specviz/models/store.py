@@ -158,7 +158,7 @@ def check_complete(folder: Path) -> None:
         for what, patterns in (
             ("config.json", ["config.json"]),
             ("weights (model*.safetensors)", ["model*.safetensors"]),
-            ("a tokenizer (tokenizer.json)", ["tokenizer.json", "tokenizer.model", "vocab.json", "*.tiktoken"]),
+            ("tokenizer (tokenizer.json)", ["tokenizer.json", "tokenizer.model", "vocab.json", "*.tiktoken"]),
         )
         if not any(any(folder.glob(p)) for p in patterns)
     ]

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from specviz.errors import PairingError
+from specviz.models.pairing import Vocabulary, check_pair
+
+WORDS = ("<s>", "a", "b", "c")
+TARGET = Vocabulary("byte-level BPE", WORDS, bos_id=0)
+
+
+def test_equal_vocabularies_pass() -> None:
+    assert check_pair(Vocabulary("byte-level BPE", ("<s>", "a", "b", "c"), bos_id=0), TARGET) is None
+
+
+@pytest.mark.parametrize(
+    ("draft", "said"),
+    [
+        (Vocabulary("SentencePiece", WORDS, 0), ["types", "SentencePiece", "byte-level BPE"]),
+        (Vocabulary("byte-level BPE", ("<s>", "a", "x", "y"), 0), ["id 2", "'x' in the draft", "'b' in the target"]),
+        (Vocabulary("byte-level BPE", (*WORDS, "d"), 0), ["sizes", "5 tokens against 4"]),
+        (Vocabulary("byte-level BPE", WORDS[:3], 0), ["sizes", "3 tokens against 4"]),
+        (Vocabulary("byte-level BPE", WORDS, 1), ["begin", "BOS 'a' (id 1)", "BOS '<s>' (id 0)"]),
+        (Vocabulary("byte-level BPE", WORDS, None), ["begin", "no BOS token"]),
+    ],
+)
+def test_each_cause_has_its_own_message(draft: Vocabulary, said: list[str]) -> None:
+    with pytest.raises(PairingError) as caught:
+        check_pair(draft, TARGET)
+    assert all(words in caught.value.message for words in said)
+    assert "ngram" in caught.value.remedy
