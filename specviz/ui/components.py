@@ -24,7 +24,10 @@ _HERE = Path(__file__).parent / "browser"
 _VIS = Path(pyvis.__file__).parent / "lib" / "vis-9.1.2" / "vis-network.min.js"
 _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
-TREE_HINT = "Drag to move, scroll to zoom; double-click to follow the newest token again. Size: entropy. Opacity: acceptance probability."
+TREE_HINT = (
+    "Drag to move, scroll to zoom; double-click to follow the newest token again. Size: entropy. "
+    "Opacity: acceptance probability."
+)
 
 
 def _ours(name: str) -> str:

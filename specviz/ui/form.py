@@ -89,19 +89,22 @@ def _model(label: str, choices: Sequence[Choice], default: str, help: str) -> st
         names.append(st.session_state[key])
     chosen = st.selectbox(
         label, names, index=names.index(default), key=key, persist_state="session", accept_new_options=True, help=help,
-        format_func=lambda name: by_name[name].title if name in by_name else name,
+        format_func=lambda name: _entry(by_name.get(name), name),
     )  # fmt: skip
     name = str(chosen or default).strip()
     about = by_name.get(name)
-    if about is None:
-        st.caption("Not in the list; it is looked up when you press Run.")
-    else:
-        st.caption(_about(about))
+    st.caption(_about(about) if about else "Not in the list: it is looked up when you press Run.")
     return name
 
 
+def _entry(choice: Choice | None, name: str) -> str:
+    """A choice in the list: its title, and what stands between it and a run."""
+    if choice is None:
+        return name
+    return f"{choice.title} · {choice.reason}" if choice.reason else choice.title
+
+
 def _about(choice: Choice) -> str:
-    detail, reason = words.escape_markdown(choice.detail), words.escape_markdown(choice.reason)
-    if not choice.available:
-        return f":red[Not available: {reason}]"
-    return f"{detail}  \n:orange[{reason}]" if reason else detail
+    here = "On this machine." if choice.available and ":" in choice.name else ""
+    hurdle = f":orange[{words.escape_markdown(choice.reason)}]" if choice.reason else ""
+    return "  \n".join(line for line in (words.escape_markdown(choice.detail), hurdle or here) if line)

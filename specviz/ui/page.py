@@ -20,9 +20,10 @@ class Page:
 
 #: The mark as a file of ours: Streamlit fetches the picture of an icon name from the internet.
 _MARK = str(Path(__file__).parent / "mark.svg")
+_WORDMARK = str(Path(__file__).parent / "wordmark.svg")
 
 PAGES: tuple[Page, ...] = (
-    Page("app.py", "Live", "Watch a draft model propose and a target model decide, token by token.", ":material/account_tree:"),
+    Page("app.py", "Live", "Watch a draft propose and a target decide, token by token.", ":material/account_tree:"),
 )
 
 
@@ -36,9 +37,14 @@ def set_up(name: str) -> Page:
     if page is None:
         raise KeyError(f"{name!r} is not in PAGES")
     st.set_page_config(page_title=f"{name} · specviz", page_icon=_MARK, layout="wide")
+    st.logo(_WORDMARK, icon_image=_MARK, size="large")
     with st.sidebar:
-        st.markdown("#### specviz  \n:small[:gray[speculative decoding, shown and measured]]")
         # Streamlit knows no pages, not even the first, before there is a second.
         for entry in PAGES if len(PAGES) > 1 else ():
             st.page_link(entry.path, label=entry.name, icon=entry.icon, help=entry.purpose)
     return page
+
+
+def show_error(markdown: str) -> None:
+    """One clear error, see `views.words.complaint`."""
+    st.error(markdown, icon=":material/error:")

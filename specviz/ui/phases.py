@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from specviz.events import Error
+from specviz.ui import page
 from specviz.views import summary, words
 
 if TYPE_CHECKING:
@@ -19,11 +20,9 @@ def show_header(run: Run) -> None:
     colour, name = summary.badge(run.state.guarantee)
     guarantee = run.state.guarantee
     rule = run.settings.rule + (f" τ = {run.settings.tau:g}" if run.settings.rule == "threshold" else "")
-    target, draft = (run.state.started.target, run.state.started.draft) if run.state.started else (
-        run.settings.target, run.settings.draft
-    )  # fmt: skip
+    named = run.state.started or run.settings
     facts = f"rule **{words.escape_markdown(rule)}**, temperature **{run.settings.temperature:g}**"
-    pair = f"target **{words.escape_markdown(target)}**, draft **{words.escape_markdown(draft)}**"
+    pair = f"target **{words.escape_markdown(named.target)}**, draft **{words.escape_markdown(named.draft)}**"
     reason = words.escape_markdown(guarantee.reason) if guarantee else "The guarantee is known once the run has begun."
     st.markdown(f":{colour}-badge[{words.escape_markdown(name)}] {reason}  \n:small[:gray[{facts} · {pair}]]")
 
@@ -70,7 +69,7 @@ def _waiting(progress: Progress) -> None:
 
 def _failed(error: Error, something_came: bool) -> None:
     kept = "\n\nWhat was written until then is below." if something_came else ""
-    st.error(words.complaint(error) + kept, icon=":material/error:")
+    page.show_error(words.complaint(error) + kept)
 
 
 def _finished(run: Run) -> None:

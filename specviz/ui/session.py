@@ -40,11 +40,13 @@ class Visit:
 
     Attributes:
         run: the newest run, or None before the first. view: what the browser has been sent of it.
+        refused: why the last Run started nothing, as Markdown; empty where it did.
     """
 
     def __init__(self) -> None:
         self.run: Run | None = None
         self.view = LiveView()
+        self.refused = ""
         self._seen_at = time.monotonic()
 
     @property
@@ -63,9 +65,13 @@ class Visit:
             SpecvizError: the settings, the pair or the prompt do not allow it; the run before stays as it is.
         """
         run = host.start(settings, prompt)
+        self.stop()
+        self.run, self.view, self.refused = run, LiveView(), ""
+
+    def stop(self) -> None:
+        """Stop the run, if there is one; it ends within its present round."""
         if self.run is not None:
             self.run.stop()
-        self.run, self.view = run, LiveView()
 
     def left(self, grace_s: float = GRACE_S) -> threading.Timer:
         """The connection is gone: stop the run unless the visitor is back within the grace."""
@@ -75,8 +81,8 @@ class Visit:
         return timer
 
     def _stop_unless_back(self, left_at: float) -> None:
-        if self._seen_at <= left_at and self.run is not None:
-            self.run.stop()
+        if self._seen_at <= left_at:
+            self.stop()
 
 
 def visit() -> Visit:
@@ -91,7 +97,12 @@ def visit() -> Visit:
     return mine
 
 
-@st.cache_resource(scope="session", on_release=lambda watched: [v.left() for v in watched])
+def _disconnected(watched: list[Visit]) -> None:
+    for one in watched:
+        one.left()
+
+
+@st.cache_resource(scope="session", on_release=_disconnected)
 def _watch() -> list[Visit]:
     """Released when the session disconnects; holds the visit so that its end can be told."""
     return []

@@ -26,6 +26,7 @@ def acceptance_gauge(state: RunState) -> go.Figure:
     """Accepted / tested over the whole run; n/a, with an empty gauge, while nothing was tested."""
     rate = state.latest.overall_acceptance_rate if state.latest else None
     colour, word = acceptance_band(rate)
+    tested, accepted = sum(state.reached), sum(state.kept)
     gauge = go.Indicator(
         mode="gauge",
         value=None if rate is None else 100 * rate,
@@ -38,7 +39,8 @@ def acceptance_gauge(state: RunState) -> go.Figure:
     )
     figure = _figure([gauge], "Acceptance rate", height=205, margin={"l": 34, "r": 40, "t": 52, "b": 8})
     figure.add_annotation(text=words.percent(rate), x=0.5, y=0.24, font={"size": 30}, showarrow=False)
-    figure.add_annotation(text=word, x=0.5, y=-0.02, font={"size": 12, "color": colour}, showarrow=False)
+    counts = f"{word}: {accepted:,} of {tested:,} tested" if tested else word
+    figure.add_annotation(text=counts, x=0.5, y=-0.06, font={"size": 12}, showarrow=False)
     return figure
 
 
@@ -52,15 +54,15 @@ def speed_bars(state: RunState) -> go.Figure:
         orientation="h",
         marker={"color": [NEUTRAL, BAD if slower else GOOD]},
         text=[words.number(plain, 1), words.number(with_draft, 1)],
-        textposition="auto",
+        textposition="outside",
         cliponaxis=False,
         hovertemplate="%{y}: %{text} tokens/s<extra></extra>",
     )
     figure = _figure([bars], "Tokens per second", height=150, margin={"l": 100, "r": 24, "t": 40, "b": 24})
-    figure.update_xaxes(rangemode="tozero", showgrid=False, zeroline=False)
+    longest = max(plain or 0.0, with_draft or 0.0)
+    figure.update_xaxes(range=[0, 1.3 * longest or 1], showgrid=False, zeroline=False, nticks=4)
     if with_draft is None and plain is None:
-        figure.add_annotation(text=words.NOT_KNOWN, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
-        figure.update_xaxes(visible=False)
+        _say_not_known(figure)
     return figure
 
 
@@ -103,13 +105,21 @@ def latency_bars(state: RunState) -> go.Figure:
     )
     figure.update_xaxes(type="category")
     figure.update_yaxes(gridcolor="rgba(138,147,163,0.25)", zeroline=False)
+    if not rounds:
+        _say_not_known(figure)
+        figure.update_yaxes(visible=False)
     return figure
+
+
+def _say_not_known(figure: go.Figure) -> None:
+    figure.add_annotation(text=words.NOT_KNOWN, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
+    figure.update_xaxes(visible=False)
 
 
 def _figure(traces: list[Any], title: str, *, height: int, margin: dict[str, int]) -> go.Figure:
     layout = go.Layout(
         template="none",
-        title={"text": title, "font": {"size": 14}, "x": 0, "xref": "paper", "xanchor": "left"},
+        title={"text": title, "font": {"size": 14}, "x": 0.01, "xanchor": "left", "y": 0.97, "yanchor": "top"},
         margin=margin,
         height=height,
         showlegend=False,

@@ -8,7 +8,7 @@ from typing import Literal
 from specviz.events import Guarantee, GuaranteeKind
 from specviz.metrics import RunState
 from specviz.settings import Settings
-from specviz.views import figures, words
+from specviz.views import words
 
 Tone = Literal["good", "bad", "neutral"]
 BadgeColour = Literal["green", "blue", "red", "gray"]
@@ -58,24 +58,8 @@ def speedup(state: RunState) -> Figure:
 def numbers(state: RunState, settings: Settings) -> list[Figure]:
     """The cards of a run, most wanted first."""
     latest = state.latest
-    speed, plain = figures.speeds(state)
-    tested, accepted = sum(state.reached), sum(state.kept)
     return [
         speedup(state),
-        Figure(
-            "Tokens per second",
-            words.number(speed, 1),
-            "" if plain is None else f"plain decoding: {words.number(plain, 1)}",
-            "Emitted tokens over the run's own time, without the first round, which reads the prompt. Drawing and "
-            "recording are not part of it.",
-        ),
-        Figure(
-            "Acceptance rate",
-            words.percent(latest.overall_acceptance_rate if latest else None),
-            f"{accepted:,} of {tested:,} tested" if tested else "",
-            "Accepted / tested. Draft tokens behind a rejection were never tested and do not count, and a bonus token "
-            "is not an acceptance.",
-        ),
         Figure(
             "Accepted per round",
             words.number(latest.accepted_per_round if latest else None),
@@ -100,6 +84,6 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
 def green_limit(k: int) -> str:
     """How much of the text can be green at all: a reader who expects all of it would distrust the colours."""
     return (
-        f"With K = {k}, at most {k} of every {k + 1} tokens can be green: each round ends with one token that the target "
-        "adds itself."
+        f"With K = {k}, at most {k} of every {k + 1} tokens can be green: each round ends with one token that the "
+        "target adds itself."
     )

@@ -20,9 +20,11 @@ from specviz.views import words
 from specviz.views.feed import Delta
 from specviz.views.palette import LOOKS
 
-COLUMN, LANE = 84, 62
+#: What hangs below the spine.
+DROPPED: frozenset[NodeStatus] = frozenset({"rejected", "ignored"})
+COLUMN, LANE = 78, 60
 _SMALLEST, _PER_BIT, _LARGEST = 7.0, 4.5, 22.0
-_FAINTEST = 0.3
+_FAINTEST = 0.4
 
 
 @dataclass(slots=True)
@@ -51,9 +53,13 @@ class TreeView:
         """Read the log on from where the last call left it: count, and give dropped branches their lanes."""
         news = [state.nodes[i] for i in state.log[self._read :]]
         self._read = len(state.log)
+        # The log says which nodes changed; what they are is read as of now. So a round's ignored tokens may turn up
+        # before its rejected one, and only the whole batch shows where the branch starts.
+        branch_starts: dict[int, int] = {}
         for node in news:
             self._drafted_to[node.round] = max(self._drafted_to.get(node.round, 0), node.index)
-        for node in news:
+            if node.status in DROPPED:
+                branch_starts[node.round] = min(branch_starts.get(node.round, node.index), node.index)
             if node.id == len(self._status):
                 self._status.append(node.status)
                 self.counts[node.status] += 1
@@ -61,8 +67,9 @@ class TreeView:
                 self._status[node.id] = node.status
                 self.counts[before] -= 1
                 self.counts[node.status] += 1
-            if node.status in ("rejected", "ignored") and node.round not in self._lane_of_round:
-                self._lane_of_round[node.round] = self._free_lane(node.index, self._drafted_to[node.round])
+        for number, start in sorted(branch_starts.items()):
+            if number not in self._lane_of_round:
+                self._lane_of_round[number] = self._free_lane(start, self._drafted_to[number])
 
     def _free_lane(self, start: int, end: int) -> int:
         for lane, occupied_to in enumerate(self._lane_ends):
@@ -73,8 +80,7 @@ class TreeView:
         return len(self._lane_ends)
 
     def _item(self, node: Node) -> dict[str, Any]:
-        dropped = node.status in ("rejected", "ignored")
-        lane = self._lane_of_round[node.round] if dropped else 0
+        lane = self._lane_of_round[node.round] if node.status in DROPPED else 0
         vis = VisNode(
             node.id,
             LOOKS[node.status].shape,

@@ -15,4 +15,5 @@ def welcome_html() -> str:
         f'<span><b>{escape(status)}</b> <span style="opacity:.75">{escape(look.meaning)}</span></span></div>'
         for status, look in LOOKS.items()
     )
-    return f'<div style="display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:6px 24px">{rows}</div>'
+    grid = "display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:6px 24px"
+    return f'<div style="{grid}">{rows}</div>'

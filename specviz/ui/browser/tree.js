@@ -28,7 +28,8 @@ specviz.tree = (component) => {
     state.nodes.update(nodes);
     if (state.follow) state.goToEnd();
   }
-  if (data.counts) drawLegend(root, data.counts);
+  root.querySelector(".network").classList.toggle("empty", state.nodes.length === 0);
+  drawLegend(root, data.counts);
   return specviz.whenGone(root, () => {
     clearTimeout(state.askAgain);
     state.network.destroy();
@@ -47,10 +48,10 @@ function newTree(root) {
     state.endX = state.endY = 0;
   };
   state.goToEnd = () => {
-    const scale = 0.9;
+    const scale = 0.85;
     // The newest token stands at four fifths of the width; a tree that still fits is shown from its start.
     const x = Math.max(state.endX - (0.3 * box.clientWidth) / scale, (0.5 * box.clientWidth - 60) / scale);
-    state.network.moveTo({ position: { x, y: Math.min(state.endY, 250) / 2 }, scale });
+    state.network.moveTo({ position: { x, y: Math.min(state.endY, 240) / 2 + 10 }, scale });
   };
   const release = () => (state.follow = false);
   state.network.on("dragStart", release);

@@ -1,0 +1,71 @@
+"""Above the run: the prompt, Run, Stop, and the trace to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from specviz.errors import SpecvizError
+from specviz.settings import Settings
+from specviz.ui import page, session
+from specviz.ui.prompts import EXAMPLES
+from specviz.ui.session import Catalog, Visit
+from specviz.views import words
+
+if TYPE_CHECKING:
+    from specviz.runner import Run
+
+
+def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
+    """Draw them, and start a run of `fields` when Run is pressed."""
+    if "prompt" not in st.session_state:
+        st.session_state["prompt"] = EXAMPLES[0].prompt
+    st.pills(
+        "Examples", [e.name for e in EXAMPLES], key="example", on_change=_take_example, label_visibility="collapsed",
+        help="  \n".join(f"**{e.name}.** {e.shows}" for e in EXAMPLES),
+    )  # fmt: skip
+    st.text_area(
+        "Prompt", key="prompt", persist_state="session", height=88, label_visibility="collapsed",
+        placeholder="Your prompt, or one of the examples above",
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button("Run", type="primary", icon=":material/play_arrow:", disabled=visit.live)
+        st.button("Stop", icon=":material/stop:", disabled=not visit.live, on_click=visit.stop)
+        if visit.run is not None:
+            _download(visit.run)
+    if pressed and not visit.live:
+        _start(catalog, visit, fields)
+    if visit.refused:
+        page.show_error(visit.refused)
+
+
+def _take_example() -> None:
+    for example in EXAMPLES:
+        if example.name == st.session_state["example"]:
+            st.session_state["prompt"] = example.prompt
+
+
+def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
+    """Start a run, or say why not; prompt and settings stay as they are either way."""
+    try:
+        settings = Settings.resolve(fields)
+        visit.start(session.host(catalog), settings, str(st.session_state["prompt"] or ""))
+    except SpecvizError as error:
+        visit.refused = words.complaint(error)
+    else:
+        st.rerun()
+
+
+def _download(run: Run) -> None:
+    st.download_button(
+        "Download trace",
+        # Called when it is clicked, so a run that goes on gives what it has by then.
+        lambda: "".join(line.rstrip("\n") + "\n" for line in run.trace_lines()),
+        file_name=f"specviz-{run.id}.jsonl",
+        mime="application/jsonl",
+        on_click="ignore",
+        icon=":material/download:",
+        help="Every event of the run as JSON lines, as far as it has come.",
+    )

@@ -1,0 +1,145 @@
+"""A catalog whose runs are scripted: the prompt names the scene. No thread, no model, no clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import cycle, islice
+
+from specviz.catalog import Choice
+from specviz.errors import PromptError, UnknownModelError
+from specviz.events import Error, Event, to_json
+from specviz.metrics import RunState
+from specviz.ports import Progress
+from specviz.settings import Settings
+from tests.views.scripted import Special, Story, Token
+
+HOSTILE: tuple[Token, ...] = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(2)>',
+    ' <a href="javascript:alert(3)">href</a>',
+    "\u202eright to left\u202c",
+    "a\x00b\x1b[31m",
+    "x" * 10_000,
+    "$$\\frac{1}{0}$$ **bold** :red[red] [link](https://example.com/)",
+    b"\xf0\x9f",
+    b"\x98\x80",
+    b"\xff",
+    Special("<|im_end|>"),
+    "\n\n",
+    "שלום",
+)
+_WORDS = " the draft proposes and the target decides so every token is its own".replace(" ", "| ").split("|")[1:]
+
+
+def _talk(rounds: int, k: int = 4) -> Story:
+    words, kept = cycle(_WORDS), cycle((4, 2, 0, 3, 1))
+    story = Story()
+    for _ in range(rounds):
+        story.round(list(islice(words, k)), next(kept) % (k + 1), next(words), acceptance=0.7)
+    return story
+
+
+def _hostile() -> Story:
+    story = Story(baseline_tps=80.0)
+    for token in HOSTILE:
+        story.round([token, "<b>refused</b>"], 1, " instead")
+        story.round([token], 1, token)
+    return story
+
+
+def _empty() -> Story:
+    return Story().done("stop_token")
+
+
+SCENES: dict[str, Callable[[], Story]] = {
+    "talk": lambda: _talk(40).done("stop_token"),
+    "endless": lambda: _talk(4000),
+    "large": lambda: _talk(360).done(),
+    "hostile": lambda: _hostile().done(),
+    "fails": lambda: _talk(6).failed("The target went away: <b>connection reset</b>.", "Start it again."),
+    "fails at once": lambda: Story().failed("A draft has 300 tokens, the target 301.", "Choose another draft."),
+    "empty": _empty,
+}
+WAITS: dict[str, tuple[str, Progress | None]] = {
+    "queued": ("queued", None),
+    "downloading": ("loading", Progress("Downloading SmolLM2-135M-Instruct", 37_400_000, 92_871_040, "bytes")),
+    "loading": ("loading", Progress("Loading SmolLM2-135M-Instruct")),
+    "baseline": ("baseline", Progress("Measuring plain decoding", 12, 32, "tokens")),
+}
+
+
+class FakeRun:
+    """Gives `per_drain` events each time it is drained."""
+
+    def __init__(self, settings: Settings, prompt: str) -> None:
+        self.id = f"fake-{id(self)}"
+        self.settings, self.prompt = settings, prompt
+        self.state = RunState()
+        self.started_at = 0.0
+        self.phase, self.progress = WAITS.get(prompt, ("running", None))
+        self.queue_position = 2 if self.phase == "queued" else 0
+        self.stops = 0
+        story = SCENES.get(prompt, SCENES["talk"])() if prompt not in WAITS else Story()
+        self._left: Iterator[Event] = iter(story.events)
+        self._taken: list[Event] = []
+        self.per_drain = 400 if prompt == "large" else 9
+        self.done = False
+
+    def drain(self, budget: int = 5000) -> int:
+        if self.done or (self.prompt in WAITS and not self.stops):
+            return 0
+        events = list(islice(self._left, self.per_drain))
+        if self.stops:
+            events = [_ended(self.state)]
+        for event in events:
+            self._taken.append(event)
+            self.state.apply(event)
+        self.done = self.state.finished
+        if self.done:
+            self.phase = "finished"
+        return len(events)
+
+    def stop(self, timeout: float = 0.0) -> bool:
+        self.stops += 1
+        return self.done
+
+    def trace_lines(self) -> Iterator[str]:
+        return iter([json.dumps(to_json(e)) for e in self._taken])
+
+
+def _ended(state: RunState) -> Event:
+    end = Story().done("stopped").events[-1]
+    if isinstance(end, Error):
+        raise AssertionError
+    from dataclasses import replace
+
+    return replace(end, total_tokens=len(state.text), generated_text=state.output_bytes().decode("utf-8", "replace"))  # type: ignore[type-var]
+
+
+class FakeHost:
+    def start(self, settings: Settings, prompt: str) -> FakeRun:
+        if not prompt.strip():
+            raise PromptError("The prompt is empty.", "Type a question, or choose an example.")
+        if settings.target == "nowhere/nothing":
+            raise UnknownModelError("Unknown target 'nowhere/nothing'.", "Known: toy.")
+        return FakeRun(settings, prompt)
+
+    def close(self) -> None: ...
+
+
+class FakeCatalog:
+    def targets(self) -> list[Choice]:
+        return [
+            Choice("local:smollm2-135m", "SmolLM2 135M", "135 M parameters; the default.", False, "93 MB to download"),
+            Choice("toy", "Toy", "A table of 294 tokens: instant, no download.", True, ""),
+        ]
+
+    def drafts(self, target: str) -> list[Choice]:
+        return [
+            Choice("ngram", "n-gram lookup", "Copies what followed last time.", True, ""),
+            Choice("toy", "Toy draft", "The toy target with noise.", target == "toy", "" if target == "toy" else "Its vocabulary is its own."),
+        ]  # fmt: skip
+
+    def make_host(self) -> FakeHost:
+        return FakeHost()

@@ -1,0 +1,115 @@
+"""Runs that a test writes down: events without models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from specviz.events import (
+    Done,
+    DraftToken,
+    Error,
+    Event,
+    FinishReason,
+    Guarantee,
+    RunStarted,
+    TimeSplit,
+    VerifyResult,
+)
+from specviz.metrics import RunState, Tally
+
+EXACT = Guarantee("EXACT", "Rejection sampling: every token is distributed as the target's own.")
+
+
+@dataclass(frozen=True)
+class Special:
+    """A token that adds nothing to the text."""
+
+    name: str
+
+
+Token = str | bytes | Special
+
+
+def token_bytes(token: Token) -> bytes:
+    return b"" if isinstance(token, Special) else token if isinstance(token, bytes) else token.encode()
+
+
+def token_name(token: Token) -> str:
+    if isinstance(token, Special):
+        return token.name
+    if isinstance(token, bytes):
+        try:
+            return token.decode()
+        except UnicodeDecodeError:
+            return "".join(f"\\x{b:02x}" for b in token)
+    return token
+
+
+@dataclass
+class Story:
+    """Writes a run's events round by round."""
+
+    baseline_tps: float | None = 20.0
+    guarantee: Guarantee = EXACT
+    events: list[Event] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    written: bytes = b""
+
+    def __post_init__(self) -> None:
+        self.tally = Tally(self.baseline_tps)
+        self.events.append(
+            RunStarted("scripted", "toy", "toy", {}, self.guarantee, True, 300, 4096, (1, 2), "Hello", 0.0, self.baseline_tps)
+        )  # fmt: skip
+
+    def round(
+        self, drafts: list[Token], accepted: int, final: Token | None, *, acceptance: float = 0.8, note: str = "",
+        entropy: float | None = 1.5, logprob: float | None = -0.5,
+    ) -> Story:  # fmt: skip
+        """One round: `drafts` proposed, the first `accepted` kept, then `final` in place of the next or as the bonus."""
+        number, start = self.tally.rounds, len(self.ids)
+        for i, token in enumerate(drafts):
+            self.events.append(
+                DraftToken(number, i, start + i, token_name(token), 100 + i, token_bytes(token), logprob, entropy, (), 1.0)
+            )  # fmt: skip
+        rejected = accepted < len(drafts)
+        for i in range(len(drafts) + (not rejected)):
+            status = "accepted" if i < accepted else "bonus" if not rejected else "rejected" if i == accepted else "ignored"
+            draft = drafts[i] if i < len(drafts) else None
+            kept = draft if status == "accepted" else final if status in ("rejected", "bonus") else None
+            judged = status in ("accepted", "rejected")
+            self.events.append(
+                VerifyResult(
+                    number, i, start + i, status, None if draft is None else token_name(draft), 100 + i,  # type: ignore[arg-type]
+                    None if kept is None else token_name(kept), None if kept is None else 200 + i,
+                    None if kept is None else token_bytes(kept), logprob, logprob, logprob,
+                    acceptance if judged else None, None, None, None, entropy, (), 5.0,
+                )
+            )  # fmt: skip
+            if kept is not None:
+                self.ids.append(200 + i)
+                self.written += token_bytes(kept)
+        split = TimeSplit(50.0, 10.0, 0.0, 0.0, 30.0, 6.0)
+        self.events.append(
+            self.tally.add(
+                drafted=len(drafts), tested=accepted + rejected, accepted=accepted, emitted=len(self.ids) - start,
+                split=split, guarantee=self.guarantee, note=note,
+            )
+        )  # fmt: skip
+        return self
+
+    def done(self, reason: FinishReason = "max_tokens") -> Story:
+        t = self.tally
+        self.events.append(
+            Done(
+                len(self.ids), t.accepted, t.drafted, t.tested, t.rounds, self.written.decode("utf-8", "replace"),
+                tuple(self.ids), reason, t.total, t.tokens_per_second, t.baseline_tps, t.speedup, self.guarantee,
+            )
+        )  # fmt: skip
+        return self
+
+    def failed(self, message: str, remedy: str = "") -> Story:
+        self.events.append(Error("RunError", message, remedy))
+        return self
+
+    def state(self) -> RunState:
+        return RunState().apply_all(self.events)
