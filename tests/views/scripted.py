@@ -65,14 +65,14 @@ class Story:
         self, drafts: list[Token], accepted: int, final: Token | None, *, acceptance: float = 0.8, note: str = "",
         entropy: float | None = 1.5, logprob: float | None = -0.5,
     ) -> Story:  # fmt: skip
-        """One round: `drafts` proposed, the first `accepted` kept, then `final` in place of the next or as the bonus."""
+        """One round: `drafts` proposed, the first `accepted` kept, then `final` in place of the next or as the bonus (None: none)."""
         number, start = self.tally.rounds, len(self.ids)
         for i, token in enumerate(drafts):
             self.events.append(
                 DraftToken(number, i, start + i, token_name(token), 100 + i, token_bytes(token), logprob, entropy, (), 1.0)
             )  # fmt: skip
         rejected = accepted < len(drafts)
-        for i in range(len(drafts) + (not rejected)):
+        for i in range(len(drafts) + (not rejected and final is not None)):
             status = "accepted" if i < accepted else "bonus" if not rejected else "rejected" if i == accepted else "ignored"
             draft = drafts[i] if i < len(drafts) else None
             kept = draft if status == "accepted" else final if status in ("rejected", "bonus") else None

@@ -1,0 +1,54 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.views.feed import Cursor
+
+
+def test_the_next_message_starts_where_the_last_one_ended():
+    cursor = Cursor()
+    assert cursor.base("run", None) == 0
+    cursor.sent = 40
+    assert cursor.base("run", None) == 40
+
+
+def test_a_new_run_starts_from_nothing():
+    cursor = Cursor("one", sent=40)
+    assert cursor.base("two", None) == 0
+
+
+def test_a_request_is_answered_once():
+    cursor = Cursor("run", sent=40)
+    need = {"n": 7, "rev": 12}
+    assert cursor.base("run", need) == 12
+    cursor.sent = 50
+    assert cursor.base("run", need) == 50, "the browser's state still holds the old request"
+
+
+def test_a_request_never_skips_ahead_nor_below_zero():
+    assert Cursor("run", sent=10).base("run", {"n": 1, "rev": 99}) == 10
+    assert Cursor("run", sent=10).base("run", {"n": 1, "rev": -5}) == 0
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=60))
+def test_whatever_is_lost_the_browser_ends_with_everything(messages):
+    """A model of the browser's half: apply what connects, ask for what does not."""
+    cursor, total, have, need, asked = Cursor("run"), 0, 0, None, 0
+
+    def deliver(lost: bool) -> None:
+        nonlocal have, need, asked
+        base = cursor.base("run", need)
+        cursor.sent = total
+        if lost:
+            return
+        if base > have:
+            asked += 1
+            need = {"n": asked, "rev": have}
+        else:
+            have = total
+
+    for grown, lost in messages:
+        total += grown
+        deliver(lost)
+    deliver(False)
+    deliver(False)
+    assert have == total

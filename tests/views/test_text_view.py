@@ -1,0 +1,89 @@
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.metrics import RunState
+from specviz.views import text
+from tests.ui.fakes import HOSTILE
+from tests.views.scripted import Special, Story
+
+EMOJI = "😀".encode()
+
+
+def _story(*tokens: str | bytes | Special) -> Story:
+    story = Story()
+    for token in tokens:
+        story.round([token], 1, None)
+    return story
+
+
+def _items(state: RunState, base: int = 0) -> list[dict]:
+    return text.delta(state, "r", base)["items"]
+
+
+def test_one_span_per_token_in_order():
+    items = _items(Story().round([" the", " cat"], 1, " dog").state())
+    assert [(i["at"], i["text"], [t["status"] for t in i["tokens"]]) for i in items] == [
+        (0, " the", ["accepted"]),
+        (1, " dog", ["resampled"]),
+    ]
+    assert "accepted · round 1, position 1" in items[0]["tokens"][0]["tip"]
+
+
+def test_an_emoji_over_two_tokens_is_one_character_with_both_tokens():
+    items = _items(_story("a", EMOJI[:2], EMOJI[2:], "b").state())
+    assert [i.get("text") for i in items] == ["a", "😀", "b"]
+    assert [len(i["tokens"]) for i in items] == [1, 2, 1]
+    tips = [t["tip"] for t in items[1]["tokens"]]
+    assert tips[0] != tips[1]
+
+
+def test_half_a_character_is_held_back_until_the_rest_comes():
+    story = _story("a", EMOJI[:2])
+    first = text.delta(story.state(), "r", 0)
+    assert (first["to"], [i["text"] for i in first["items"]]) == (1, ["a"])
+    whole = _story("a", EMOJI[:2], EMOJI[2:]).state()
+    assert [i["text"] for i in _items(whole, first["to"])] == ["😀"]
+
+
+def test_half_a_character_at_the_end_of_a_run_is_a_chip():
+    items = _items(_story("a", EMOJI[:2]).done().state())
+    assert items[-1]["chip"] == "\\xf0\\x9f" and "text" not in items[-1]
+
+
+def test_bytes_that_are_no_character_do_not_hold_back_what_follows():
+    items = _items(_story(EMOJI[:2], "b", b"\xff", EMOJI[:1], EMOJI[1:]).state())
+    assert [i.get("text", i.get("chip")) for i in items] == ["\\xf0\\x9f", "b", "\\xff", "😀"]
+
+
+def test_a_special_token_is_a_named_chip():
+    assert _items(_story("a", Special("<|im_end|>")).state())[-1]["chip"] == "<|im_end|>"
+
+
+def test_hostile_tokens_are_data():
+    story = _story(*HOSTILE).done()
+    items = _items(story.state())
+    shown = "".join(i.get("text", "") for i in items)
+    assert "<script>alert(1)</script>" in shown and "x" * 10_000 in shown and "😀" in shown
+    assert not set(shown) & set("\x00\x1b\u202e\ufffd")
+
+
+@given(st.lists(st.binary(max_size=4), max_size=30), st.lists(st.integers(0, 30), max_size=6))
+def test_deltas_add_up_to_the_whole_and_lose_no_token(pieces, cuts):
+    data = b"".join(pieces).decode("utf-8", "ignore").encode()
+    at, tokens = 0, []
+    for piece in pieces:
+        if chunk := data[at : at + len(piece)]:
+            tokens.append(chunk)
+            at += len(piece)
+    events = _story(*tokens).done().events
+    state, base, items = RunState(), 0, []
+    for start, end in pairwise([0, *sorted(3 * cut for cut in cuts), len(events)]):
+        state.apply_all(events[start:end])
+        delta = text.delta(state, "r", base)
+        base, items = delta["to"], items + delta["items"]
+    assert sum(len(i["tokens"]) for i in items) == base == len(state.text)
+    assert [i["at"] for i in items] == sorted({i["at"] for i in items})
+    whole = "".join(i["text"] for i in text.delta(state, "r", 0)["items"] if "text" in i)
+    assert whole == "".join(i["text"] for i in items if "text" in i)

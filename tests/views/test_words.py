@@ -1,0 +1,70 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.errors import PromptError
+from specviz.views import words
+from tests.views.scripted import Story
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "n/a"), (float("nan"), "n/a"), (float("-inf"), "−∞"), (0.0, "0.00"), (-0.001, "0.00"), (-1.5, "−1.50")],
+)
+def test_what_is_not_known_is_never_shown_as_a_number(value, text):
+    assert words.number(value) == text
+
+
+def test_a_share_that_is_not_known_is_not_zero():
+    assert (words.percent(None), words.percent(0.0), words.percent(0.714)) == ("n/a", "0 %", "71 %")
+
+
+def test_invisible_and_reordering_characters_become_visible():
+    shown = words.visible("a\x00b\x1b\u202ec\u200f\x7f\ud800")
+    assert shown == "a␀b␛⟨U+202E⟩c⟨U+200F⟩␡⟨U+D800⟩"
+
+
+def test_ordinary_text_and_joined_emoji_stay_as_they_are():
+    for text in ("two\nlines\tand a tab", "שלום", "👩\u200d🔬", "naïve café", "日本語"):
+        assert words.visible(text) == text
+
+
+@given(st.text(max_size=60))
+def test_a_label_is_one_short_line(token):
+    label = words.label(token)
+    assert len(label) <= 12 and "\n" not in label and " " not in label and "\x00" not in label
+
+
+def test_a_tooltip_names_everything_and_says_na_for_what_is_missing():
+    state = Story().round(["a", "b"], 1, "c", logprob=None, entropy=None).state()
+    accepted, rejected, resampled = (words.tooltip(state.nodes[i]) for i in (0, 1, 2))
+    assert "accepted · round 1, position 1" in accepted
+    assert "rejected · round 1, position 2" in rejected
+    for name in ("draft log-probability", "target log-probability", "entropy"):
+        line = next(line for line in accepted.splitlines() if line.startswith(name))
+        assert line.endswith("n/a"), line
+    assert "acceptance probability  0.800" in accepted
+    assert "acceptance probability  n/a" in resampled
+
+
+def test_markdown_in_a_message_is_shown_and_not_obeyed():
+    error = PromptError("<b>bad</b> **x** [l](http://e.x) :red[r] $y$ `z`", "Do # this.")
+    shown = words.complaint(error)
+    bare = re.sub(r"\\.", "", shown)
+    assert bare.startswith("**") and bare.count("*") == 4, "only the emphasis of the message itself is left"
+    assert not set(bare) & set("<>[]()$`#_:")
+
+
+def test_every_rule_says_what_it_promises():
+    said = {
+        (rule, t): words.rule_in_words(rule, t, 0.3)
+        for rule in ("probabilistic", "deterministic", "greedy", "threshold")
+        for t in (0.0, 1.0)
+    }
+    promises = {key: "LOSSY" if "LOSSY" in text else "EXACT" for key, text in said.items()}
+    assert {key for key, promise in promises.items() if promise == "LOSSY"} == {
+        ("greedy", 1.0), ("threshold", 0.0), ("threshold", 1.0)
+    }  # fmt: skip
+    assert "0.3" in said["threshold", 0.0]
