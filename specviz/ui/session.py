@@ -108,7 +108,11 @@ def _watch() -> list[Visit]:
     return []
 
 
-@st.cache_resource(show_spinner=False)
+def _close(old: ModelHost) -> None:
+    old.close()
+
+
+@st.cache_resource(show_spinner=False, on_release=_close)
 def host(_catalog: Catalog) -> ModelHost:
     """The one owner of all models in this process."""
     return _catalog.make_host()

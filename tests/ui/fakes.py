@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import cycle, islice
 
 from specviz.catalog import Choice
 from specviz.errors import PromptError, UnknownModelError
-from specviz.events import Error, Event, to_json
+from specviz.events import Done, Event, to_json
 from specviz.metrics import RunState
 from specviz.ports import Progress
 from specviz.settings import Settings
@@ -110,11 +111,8 @@ class FakeRun:
 
 def _ended(state: RunState) -> Event:
     end = Story().done("stopped").events[-1]
-    if isinstance(end, Error):
-        raise AssertionError
-    from dataclasses import replace
-
-    return replace(end, total_tokens=len(state.text), generated_text=state.output_bytes().decode("utf-8", "replace"))  # type: ignore[type-var]
+    assert isinstance(end, Done)
+    return replace(end, total_tokens=len(state.text), generated_text=state.output_bytes().decode("utf-8", "replace"))
 
 
 class FakeHost:
@@ -138,7 +136,10 @@ class FakeCatalog:
     def drafts(self, target: str) -> list[Choice]:
         return [
             Choice("ngram", "n-gram lookup", "Copies what followed last time.", True, ""),
-            Choice("toy", "Toy draft", "The toy target with noise.", target == "toy", "" if target == "toy" else "Its vocabulary is its own."),
+            Choice(
+                "toy", "Toy draft", "The toy target with noise.", target == "toy",
+                "" if target == "toy" else "Its vocabulary is its own.",
+            ),
         ]  # fmt: skip
 
     def make_host(self) -> FakeHost:

@@ -58,22 +58,24 @@ class Story:
     def __post_init__(self) -> None:
         self.tally = Tally(self.baseline_tps)
         self.events.append(
-            RunStarted("scripted", "toy", "toy", {}, self.guarantee, True, 300, 4096, (1, 2), "Hello", 0.0, self.baseline_tps)
+            RunStarted(
+                "scripted", "toy", "toy", {}, self.guarantee, True, 300, 4096, (1, 2), "Hello", 0.0, self.baseline_tps
+            )
         )  # fmt: skip
 
     def round(
         self, drafts: list[Token], accepted: int, final: Token | None, *, acceptance: float = 0.8, note: str = "",
         entropy: float | None = 1.5, logprob: float | None = -0.5,
     ) -> Story:  # fmt: skip
-        """One round: `drafts` proposed, the first `accepted` kept, then `final` in place of the next or as the bonus (None: none)."""
+        """One round: the first `accepted` of `drafts` kept, then `final` for the next, or as the bonus (None: none)."""
         number, start = self.tally.rounds, len(self.ids)
         for i, token in enumerate(drafts):
-            self.events.append(
-                DraftToken(number, i, start + i, token_name(token), 100 + i, token_bytes(token), logprob, entropy, (), 1.0)
-            )  # fmt: skip
+            name, data = token_name(token), token_bytes(token)
+            self.events.append(DraftToken(number, i, start + i, name, 100 + i, data, logprob, entropy, (), 1.0))
         rejected = accepted < len(drafts)
         for i in range(len(drafts) + (not rejected and final is not None)):
-            status = "accepted" if i < accepted else "bonus" if not rejected else "rejected" if i == accepted else "ignored"
+            behind = "ignored" if i > accepted else "rejected" if rejected else "bonus"
+            status = "accepted" if i < accepted else behind
             draft = drafts[i] if i < len(drafts) else None
             kept = draft if status == "accepted" else final if status in ("rejected", "bonus") else None
             judged = status in ("accepted", "rejected")

@@ -1,0 +1,184 @@
+"""Starts the page on a free port and opens it in Chromium.
+
+Without a browser these tests skip and say why; with SPECVIZ_REQUIRE_BROWSER=1 they fail instead.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from specviz.settings import ENVIRONMENT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).parents[2]
+START_S = 60.0
+CHROMIUM_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def _chromium() -> str | None:
+    named = os.environ.get("SPECVIZ_CHROMIUM")
+    return named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def _lacking() -> str:
+    if importlib.util.find_spec("playwright") is None:
+        return "playwright is not installed"
+    if _chromium() is None:
+        return "no chromium, chromium-browser or google-chrome on the PATH, and SPECVIZ_CHROMIUM is not set"
+    return ""
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if lacking := _lacking():
+        if os.environ.get("SPECVIZ_REQUIRE_BROWSER") == "1":
+            pytest.fail(f"SPECVIZ_REQUIRE_BROWSER=1, but {lacking}")
+        pytest.skip(lacking)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=_chromium(), args=list(CHROMIUM_FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@contextmanager
+def _serve(script: str, folder: Path, **variables: str) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env = {k: v for k, v in os.environ.items() if k not in ENVIRONMENT} | variables
+    log = (folder / "server.log").open("w+")
+    options = ["--server.port", str(port), "--server.headless", "true", "--server.fileWatcherType", "none"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "streamlit", "run", str(ROOT / script), *options],
+        cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + START_S
+        while not _answers(url + "/_stcore/health"):
+            if server.poll() is not None or time.monotonic() > deadline:
+                log.seek(0)
+                raise RuntimeError(f"streamlit did not start:\n{log.read()}")
+            time.sleep(0.05)
+        yield url
+    finally:
+        server.terminate()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait(10)
+        log.close()
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=2):
+            return True
+    except (URLError, OSError):
+        return False
+
+
+@pytest.fixture(scope="session")
+def toy_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The real page with the toy pair."""
+    with _serve("app.py", tmp_path_factory.mktemp("toy"), SPECVIZ_TARGET="toy", DRAFT_MODEL="toy") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def scripted_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same page over scripted runs."""
+    with _serve("tests/ui/fake_app.py", tmp_path_factory.mktemp("scripted")) as url:
+        yield url
+
+
+class Tab:
+    """One open tab, and everything in it that should not have happened."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page, self.url = page, url
+        self.requests: list[str] = []
+        self.faults: list[str] = []
+        page.on("request", lambda r: self.requests.append(r.url))
+        page.on("pageerror", lambda e: self.faults.append(f"script error: {e}"))
+        page.on("console", lambda m: self.faults.append(m.text) if m.type == "error" else None)
+        page.on("dialog", lambda d: (self.faults.append(f"dialog: {d.message}"), d.dismiss()))
+        page.goto(url)
+        self.button("Run").wait_for()
+
+    def button(self, name: str) -> Any:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def run(self, prompt: str | None = None) -> None:
+        if prompt is not None:
+            box = self.page.get_by_label("Prompt", exact=True)
+            box.fill(prompt)
+            box.press("Control+Enter")
+        self.button("Run").click()
+
+    def nodes(self) -> int:
+        return self.tree("tree.nodes.length")
+
+    def tree(self, expression: str) -> Any:
+        """Evaluate over `tree`, the drawn network's state."""
+        script = f"(box) => {{ const tree = box.__specviz; return {expression}; }}"
+        return self.page.locator(".network").evaluate(script)
+
+    def wait_for_nodes(self, more_than: int) -> int:
+        # The network sits in a shadow root, which only locators see through.
+        self.page.wait_for_function(
+            """(n) => {
+              const boxes = (root) => [...root.querySelectorAll("*")].flatMap((e) =>
+                e.__specviz?.nodes ? [e] : e.shadowRoot ? boxes(e.shadowRoot) : []);
+              return boxes(document).some((box) => box.__specviz.nodes.length > n);
+            }""",
+            arg=more_than,
+        )
+        return self.nodes()
+
+    def external_requests(self) -> list[str]:
+        own = (self.url, self.url.replace("http", "ws", 1), "data:", "blob:")
+        return [url for url in self.requests if not url.startswith(own)]
+
+
+@pytest.fixture
+def open_tab(browser: Browser) -> Iterator[Callable[..., Tab]]:
+    """Opens tabs; afterwards fails if anything went wrong or out in one of them."""
+    tabs: list[Tab] = []
+
+    def open_one(url: str, **context: Any) -> Tab:
+        page = browser.new_page(viewport={"width": 1440, "height": 1100}, **context)
+        page.set_default_timeout(30_000)
+        tabs.append(Tab(page, url))
+        return tabs[-1]
+
+    yield open_one
+    for tab in tabs:
+        tab.page.close()
+    assert [fault for tab in tabs for fault in tab.faults] == []
+    assert [url for tab in tabs for url in tab.external_requests()] == []

@@ -1,0 +1,187 @@
+"""The Live page in a real browser: what no model of the page can tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.ui.fakes import HOSTILE
+
+pytestmark = pytest.mark.browser
+
+
+def _legend_total(tab: Any) -> int:
+    return sum(int(c) for c in tab.page.locator(".legend .count").all_text_contents())
+
+
+def test_a_run_from_load_to_finish_and_a_second_one(open_tab: Callable, toy_url: str) -> None:
+    tab = open_tab(toy_url)
+    tab.run("Hello")
+    tab.page.get_by_text("Finished:").wait_for()
+    tab.wait_for_nodes(10)
+    tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3")
+    assert _legend_total(tab) == tab.nodes()
+    first = tab.page.locator(".text").text_content()
+    tokens = tab.page.locator(".token").count()
+    assert first and tokens > 10
+
+    tab.run("Something else entirely")
+    tab.page.wait_for_function(
+        "([old]) => [...document.querySelectorAll('*')].some((e) => e.shadowRoot?.querySelector('.text')"
+        " && e.shadowRoot.querySelector('.text').textContent !== old && e.shadowRoot.querySelector('.token'))",
+        arg=[first],
+    )
+    tab.page.get_by_text("Finished:").wait_for()
+    assert tab.page.locator(".network").count() == 1, "one network, not one per run"
+
+
+def test_nodes_and_text_grow_and_stop_ends_it(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("endless")
+    some = tab.wait_for_nodes(5)
+    tokens = tab.page.locator(".token").count()
+    tab.wait_for_nodes(some + 20)
+    assert tab.page.locator(".token").count() > tokens
+    tab.button("Stop").click()
+    tab.page.get_by_text("Stopped by you after").wait_for()
+    tab.page.locator("button:enabled", has_text="Run").wait_for()
+    assert _legend_total(tab) == tab.nodes()
+
+
+def test_polling_ends_with_the_run(open_tab: Callable, scripted_url: str) -> None:
+    from playwright.sync_api import TimeoutError as Silence
+
+    tab = open_tab(scripted_url)
+    with tab.page.expect_websocket() as opened:
+        tab.page.reload()
+    tab.button("Run").wait_for()
+    tab.run("talk")
+    tab.page.get_by_text("Finished:").wait_for()
+    for _ in range(200):  # the last page run still sends a few; polls would go on for ever
+        try:
+            opened.value.wait_for_event("framereceived", timeout=2_500)
+        except Silence:
+            return
+    pytest.fail("the page polls a run that has ended")
+
+
+def test_hostile_tokens_are_shown_and_do_nothing(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("hostile")
+    tab.page.get_by_text("Finished:").wait_for()
+    tab.wait_for_nodes(3 * len(HOSTILE))
+    text = tab.page.locator(".text").text_content()
+    assert "<script>alert(1)</script>" in text and "onerror=alert(2)" in text
+    assert "⟨U+202E⟩" in text and "␀" in text and "\ufffd" not in text
+    for box in (".text", ".network", ".legend"):
+        assert tab.page.locator(f"{box} :is(script, img, a, b.evil, iframe)").count() == 0
+    width = tab.page.locator(".text").evaluate("(b) => b.scrollWidth - b.clientWidth")
+    assert width <= 0, "ten thousand letters without a space must wrap"
+
+
+def test_a_tooltip_of_the_tree_is_text_even_with_href_in_it(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("hostile")
+    tab.page.get_by_text("Finished:").wait_for()
+    tab.wait_for_nodes(3 * len(HOSTILE))
+    at = tab.tree(
+        "(() => { const node = tree.nodes.get().find((n) => n.title.textContent.includes('href'));"
+        " tree.follow = false; tree.network.moveTo({ position: { x: node.x, y: node.y }, scale: 1 });"
+        " return tree.network.canvasToDOM({ x: node.x, y: node.y }); })()"
+    )
+    box = tab.page.locator(".network canvas").bounding_box()
+    tab.page.mouse.move(box["x"] + at["x"] + 30, box["y"] + at["y"] + 30)
+    tab.page.mouse.move(box["x"] + at["x"], box["y"] + at["y"], steps=4)
+    tip = tab.page.locator(".vis-tooltip", has_text="href")
+    tip.wait_for()
+    assert "acceptance probability" in tip.text_content()
+    assert tip.locator("a").count() == 0
+
+
+def test_pan_and_zoom_are_the_users_until_a_double_click(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("endless")
+    tab.wait_for_nodes(20)
+    box = tab.page.locator(".network canvas").bounding_box()
+    x, y = box["x"] + 300, box["y"] + box["height"] - 30
+    tab.page.mouse.move(x, y)
+    tab.page.mouse.wheel(0, 240)
+    tab.page.mouse.down()
+    tab.page.mouse.move(x + 90, y - 40, steps=5)
+    tab.page.mouse.up()
+    view = "[tree.network.getScale(), tree.network.getViewPosition(), tree.follow]"
+    before = tab.tree(view)
+    assert before[2] is False
+    tab.wait_for_nodes(tab.nodes() + 30)
+    assert tab.tree(view) == before
+    tab.page.mouse.dblclick(x, y)
+    tab.wait_for_nodes(tab.nodes() + 10)
+    after = tab.tree(view)
+    assert after[2] is True and after[1]["x"] != before[1]["x"]
+
+
+def test_lost_messages_are_asked_for_and_sent_again(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("endless")
+    some = tab.wait_for_nodes(40)
+    tab.tree("(tree.have = 0, tree.nodes.clear(), tree.edges.clear(), 0)")
+    tab.wait_for_nodes(some)
+    ids = tab.tree("tree.nodes.getIds()")
+    assert sorted(ids) == list(range(len(ids))), "nothing is missing in between"
+
+
+def test_both_halves_of_an_emoji_can_be_selected_by_keyboard(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("hostile")
+    tab.page.get_by_text("Finished:").wait_for()
+    whole = tab.page.locator(".token.whole").first
+    whole.wait_for()
+    assert whole.text_content() == "😀"
+    whole.click()
+    tip = tab.page.locator(".tip[role=tooltip]")
+    first = tip.text_content()
+    assert tip.is_visible() and "draft log-probability" in first
+    tab.page.keyboard.press("ArrowRight")
+    assert tab.page.locator(".token.part:focus").count() == 1
+    assert tip.is_visible() and tip.text_content() != first
+    tab.page.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_the_trace_can_be_taken_while_the_run_goes_on(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("endless")
+    some = tab.wait_for_nodes(20)
+    with tab.page.expect_download() as download:
+        tab.button("Download trace").click()
+    lines = download.value.path().read_text().splitlines()
+    assert [json.loads(line)["type"] for line in lines][:2] == ["run_started", "draft_token"]
+    tab.wait_for_nodes(some + 20)
+
+
+def test_settings_changed_during_a_run_do_not_disturb_it(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("endless")
+    some = tab.wait_for_nodes(20)
+    tab.page.get_by_role("slider", name="Drafted per round, K").press("ArrowRight")
+    tab.wait_for_nodes(some + 40)
+    assert tab.page.locator(".network").count() == 1
+    ids = tab.tree("tree.nodes.getIds()")
+    assert sorted(ids) == list(range(len(ids)))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_labels_can_be_read_in_both_themes(open_tab: Callable, scripted_url: str, scheme: str) -> None:
+    tab = open_tab(scripted_url, color_scheme=scheme)
+    tab.run("talk")
+    tab.page.get_by_text("Finished:").wait_for()
+    tab.wait_for_nodes(10)
+    text = tab.page.locator(".text").evaluate("(b) => getComputedStyle(b).color")
+    light = [int(v) for v in text[text.index("(") + 1 : -1].split(",")[:3]]
+    assert (sum(light) > 384) == (scheme == "dark")
+    assert tab.tree("tree.text") == tab.page.locator(".text").evaluate(
+        "(b) => getComputedStyle(b.getRootNode().host).getPropertyValue('--st-text-color').trim()"
+    )

@@ -1,0 +1,231 @@
+"""The Live page by its model: AppTest runs fragments inline and has no browser, no timers and no scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from specviz.settings import ENVIRONMENT
+
+ROOT = Path(__file__).parents[2]
+FAKE = str(Path(__file__).parent / "fake_app.py")
+PATIENCE_S = 30.0
+
+
+def _page(script: str = FAKE) -> AppTest:
+    page = AppTest.from_file(script, default_timeout=PATIENCE_S).run()
+    assert not page.exception
+    return page
+
+
+def _run(page: AppTest, prompt: str) -> AppTest:
+    page.text_area(key="prompt").set_value(prompt)
+    page.button[0].click().run()
+    assert not page.exception
+    return page
+
+
+def _until_done(page: AppTest) -> AppTest:
+    """What the browser's timers do: poll until the run has ended."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not page.session_state["visit"].run.done:
+        assert time.monotonic() < deadline, "the run did not end"
+        page.run()
+    assert not page.exception
+    return page.run()
+
+
+def _buttons(page: AppTest) -> dict[str, bool]:
+    return {b.label: not b.disabled for b in page.button}
+
+
+def _said(page: AppTest) -> str:
+    return "\n".join(m.value for m in [*page.markdown, *page.caption])
+
+
+def _components(page: AppTest) -> dict[str, dict]:
+    """Component name → the data it was sent last."""
+    found = {}
+
+    def walk(block) -> None:
+        for child in block.children.values():
+            if hasattr(child, "children"):
+                walk(child)
+            elif getattr(child, "type", "") == "bidi_component":
+                found[child.proto.component_name] = json.loads(child.proto.json or "{}")
+
+    walk(page._tree)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """No variable of this machine, no `.env`, and no model host left over from another test."""
+    for name in ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECVIZ_TARGET", "toy")
+    monkeypatch.setenv("DRAFT_MODEL", "toy")
+
+
+def test_a_first_visit_invites_and_explains_the_colours() -> None:
+    page = _page()
+    assert "Press Run" in _said(page)
+    assert _buttons(page) == {"Run": True, "Stop": False}
+    assert not page.metric and not page.error
+    assert "<b>rejected</b>" in "".join(h.proto.body for h in page.get("html"))
+
+
+def test_a_toy_run_through_to_the_end(toy: None) -> None:
+    page = _until_done(_run(_page(str(ROOT / "app.py")), "Hello"))
+    assert page.success[0].value.startswith("Finished:")
+    assert "green-badge[EXACT]" in _said(page)
+    assert _buttons(page)["Run"] and not _buttons(page)["Stop"]
+    values = {m.label: m.value for m in page.metric}
+    assert re.fullmatch(r"[\d,]+", values["Output"]) and values["Output"] != "0"
+    assert "n/a" not in values.values()
+
+
+def test_the_environment_sets_the_first_values(toy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECULATION_K", "7")
+    monkeypatch.setenv("MAX_TOKENS", "8")
+    page = _page()
+    assert page.selectbox(key="target").value == "toy" and page.slider(key="k").value == 7
+    assert page.slider(key="max_tokens").value == 8, "a budget below the slider's range stays what it is"
+
+
+def test_a_bad_environment_is_one_clear_error_and_the_page_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECULATION_K", "99")
+    page = _page()
+    assert len(page.error) == 1 and "99" in page.error[0].value and "16" in page.error[0].value
+    assert _until_done(_run(page, "talk")).success
+
+
+@pytest.mark.parametrize("prompt", ["", "  \n"])
+def test_an_empty_prompt_is_refused_and_everything_is_kept(prompt: str) -> None:
+    page = _page()
+    page.slider(key="k").set_value(9).run()
+    page = _run(page, prompt)
+    assert [e.value for e in page.error] == ["**The prompt is empty.**\n\nType a question, or choose an example."]
+    assert page.slider(key="k").value == 9 and page.text_area(key="prompt").value == prompt
+    assert page.session_state["visit"].run is None
+    page = _until_done(_run(page, "talk"))
+    assert not page.error, "a run that starts takes the complaint away"
+
+
+def test_an_unknown_name_is_refused_and_the_run_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECVIZ_TARGET", "nowhere/nothing")
+    page = _page()
+    page.selectbox(key="target").set_value("toy").run()
+    page = _until_done(_run(page, "talk"))
+    before = page.session_state["visit"].run
+    page.selectbox(key="target").set_value("nowhere/nothing")
+    page = _run(page, "talk")
+    assert "nowhere/nothing" in page.error[0].value
+    assert page.session_state["visit"].run is before and page.metric
+
+
+def test_a_prompt_that_does_not_fit_is_an_error_of_the_run(toy: None) -> None:
+    page = _until_done(_run(_page(str(ROOT / "app.py")), "word " * 5000))
+    assert "context" in page.error[0].value and "Shorten" in page.error[0].value
+    assert page.text_area(key="prompt").value.startswith("word word")
+    assert not page.metric, "there is nothing to measure"
+
+
+@pytest.mark.parametrize(
+    ("scene", "said"),
+    [
+        ("queued", "Waiting for 2 other runs"),
+        ("loading", "Loading SmolLM2-135M-Instruct"),
+    ],
+)
+def test_a_wait_says_what_for(scene: str, said: str) -> None:
+    page = _run(_page(), scene)
+    assert said.replace("-", "\\-") in page.info[0].value or said in page.info[0].value
+    assert _buttons(page) == {"Run": False, "Stop": True}
+    assert {m.label: m.value for m in page.metric}["Speed-up"] == "n/a"
+
+
+def test_a_failure_keeps_what_was_written() -> None:
+    page = _until_done(_run(_page(), "fails"))
+    error = page.error[0].value
+    assert "The target went away" in error and "Start it again" in error and "is below" in error
+    assert "<b>" not in error.replace("\\<b\\>", "")
+    assert {m.label: m.value for m in page.metric}["Output"] == "20"
+
+
+def test_a_failure_at_once_shows_no_empty_charts() -> None:
+    page = _until_done(_run(_page(), "fails at once"))
+    assert "is below" not in page.error[0].value and not page.metric
+
+
+def test_an_empty_output_is_said() -> None:
+    page = _until_done(_run(_page(), "empty"))
+    assert "ended its answer at once" in page.warning[0].value and not page.metric
+
+
+def test_stop_ends_the_run_and_says_so() -> None:
+    page = _run(_page(), "endless")
+    page.button[1].click().run()
+    page = _until_done(page)
+    assert page.warning[0].value.startswith("Stopped by you after")
+    assert page.session_state["visit"].run.stops >= 1
+
+
+def test_changes_while_a_run_goes_on_are_for_the_next_run() -> None:
+    page = _run(_page(), "endless")
+    run = page.session_state["visit"].run
+    page.slider(key="k").set_value(11).run()
+    page.selectbox(key="rule").set_value("threshold").run()
+    assert not page.exception and page.session_state["visit"].run is run and not run.stops
+    assert run.settings.k == 4 and "rule **probabilistic**" in _said(page)
+    assert page.slider(key="tau").value == 0.3
+    page.button[1].click().run()
+    page = _run(_until_done(page), "talk")
+    assert page.session_state["visit"].run.settings.k == 11
+    assert page.session_state["visit"].run.settings.rule == "threshold"
+
+
+def test_tau_is_asked_for_only_where_it_matters() -> None:
+    page = _page()
+    assert "tau" not in [s.key for s in page.slider]
+    page.selectbox(key="rule").set_value("threshold").run()
+    assert "tau" in [s.key for s in page.slider]
+    assert "LOSSY" in _said(page)
+
+
+def test_each_choice_says_what_it_costs() -> None:
+    page = _page()
+    assert "SmolLM2 135M · 93 MB to download" in page.selectbox(key="target").options
+    page.selectbox(key="target").set_value("local:smollm2-135m").run()
+    assert "93 MB to download" in _said(page)
+    assert any("Its vocabulary is its own" in o for o in page.selectbox(key="draft").options)
+
+
+def test_an_example_fills_the_prompt() -> None:
+    page = _page()
+    page.button_group(key="example").set_value("Code").run()
+    assert "class Stack" in page.text_area(key="prompt").value
+
+
+def test_polled_components_are_sent_deltas_and_hostile_text_as_data() -> None:
+    page = _until_done(_run(_page(), "hostile"))
+    sent = _components(page)
+    tree, text = sent["specviz_tree"], sent["specviz_text"]
+    assert tree["from"] == 0 and tree["to"] > 0 and len(tree["items"]) == sum(tree["counts"].values())
+    assert any("<script>" in i.get("text", "") for i in text["items"])
+    said = _said(page)
+    assert "<script>" not in said and "onerror" not in said

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from specviz.errors import PromptError
+from specviz.settings import Settings
+from specviz.ui import components, page
+from specviz.ui.session import Visit
+from tests.ui.fakes import FakeHost
+
+PATIENCE_S = 10.0
+
+
+def _visit() -> Visit:
+    visit = Visit()
+    visit.start(FakeHost(), Settings(), "endless")
+    return visit
+
+
+def test_a_visitor_who_leaves_stops_the_run() -> None:
+    visit = _visit()
+    timer = visit.left(grace_s=0.01)
+    timer.join(PATIENCE_S)
+    assert visit.run.stops == 1
+
+
+def test_a_visitor_who_is_back_within_the_grace_keeps_it() -> None:
+    visit = _visit()
+    timer = visit.left(grace_s=0.05)
+    visit.touch()
+    timer.join(PATIENCE_S)
+    assert visit.run.stops == 0
+
+
+def test_a_new_run_stops_the_one_before_and_is_drawn_from_nothing() -> None:
+    visit = _visit()
+    before, view = visit.run, visit.view
+    visit.start(FakeHost(), Settings(), "talk")
+    assert before.stops == 1 and visit.run is not before and visit.view is not view
+
+
+def test_a_refused_start_changes_nothing() -> None:
+    visit = _visit()
+    before = visit.run
+    with pytest.raises(PromptError):
+        visit.start(FakeHost(), Settings(), " ")
+    assert visit.run is before and before.stops == 0
+
+
+def test_polled_components_are_thin_and_libraries_are_whole() -> None:
+    thin = components._start("vis", "tree")
+    assert len(thin) < 1000
+    library = components._library("vis", components._VIS, "tree.js", "text.js")
+    assert "vis" in library and "specviz.tree" in library and "LIBRARY" not in library
+
+
+def test_model_text_enters_the_page_as_text_only() -> None:
+    for script in sorted(components._HERE.glob("*.js")):
+        source = script.read_text()
+        for door in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+            assert door not in source, f"{script.name} uses {door}"
+
+
+def test_the_menu_lists_pages_that_exist() -> None:
+    root = components._HERE.parents[2]
+    assert all((root / entry.path).is_file() for entry in page.PAGES)
+    with pytest.raises(KeyError):
+        page.set_up("No such page")
