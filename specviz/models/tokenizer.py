@@ -7,6 +7,7 @@ through the exact bytes of each token, and text is decoded from joined bytes onl
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -63,10 +64,9 @@ class ModelTokenizer:
         Raises:
             UnsupportedModelError: no tokenizer in the folder, or one that cannot be read.
         """
-        from transformers import AutoTokenizer
-
+        transformers = _quiet_transformers()
         try:
-            self._hf: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            self._hf: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
             backend = json.loads(self._hf.backend_tokenizer.to_str())
         except Exception as exc:  # transformers raises many kinds here, all meaning the same to the reader
             raise UnsupportedModelError(
@@ -185,6 +185,21 @@ class ModelTokenizer:
                 f"The model's chat template failed: {exc}.", "Leave the system prompt out, or send the prompt raw."
             ) from exc
         return str(text)
+
+
+def _quiet_transformers() -> Any:
+    """Import transformers without its advice to install PyTorch, which a tokenizer does not need."""
+    switch = "TRANSFORMERS_NO_ADVISORY_WARNINGS"
+    before = os.environ.get(switch)
+    os.environ[switch] = "1"
+    try:
+        import transformers
+    finally:
+        if before is None:
+            del os.environ[switch]
+        else:
+            os.environ[switch] = before
+    return transformers
 
 
 def _eos_ids(path: Path) -> set[int | None]:

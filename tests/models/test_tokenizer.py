@@ -146,8 +146,8 @@ def sentencepiece(folder: Path) -> ModelTokenizer:
     """A tokenizer of the Llama 2 kind: ▁ for a space, single bytes as pieces."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 
-    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256)), "▁", "a", "b", "▁a", "ab", "▁ab"]
-    merges = [("▁", "a"), ("a", "b"), ("▁", "ab")]
+    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256)), "▁", "a", "b", "▁a", "▁ab"]
+    merges = [("▁", "a"), ("▁a", "b")]
     vocabulary = {piece: i for i, piece in enumerate(pieces)}
     tokenizer = Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
