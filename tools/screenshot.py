@@ -22,9 +22,13 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from specviz.ui.prompts import EXAMPLES  # noqa: E402
+
 START_S, RUN_S = 60, 600
 WIDTH, HEIGHT = 1440, 1180
 
@@ -51,11 +55,17 @@ def _take(browser: Browser, url: str, scheme: str, example: str, target: Path) -
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)  # type: ignore[arg-type]
     page.set_default_timeout(RUN_S * 1000)
     page.goto(url)
-    page.get_by_role("button", name=example, exact=True).click()
+    page.get_by_role("radio", name=example, exact=True).click()
+    prompt = next(e.prompt for e in EXAMPLES if e.name == example)
+    expect(page.get_by_label("Prompt", exact=True)).to_have_value(prompt)
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_text("Finished:").wait_for()
     page.locator(".token").first.wait_for()
     page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3")
+    tree = page.locator(".network canvas").bounding_box()
+    assert tree is not None
+    page.mouse.move(tree["x"] + 0.8 * tree["width"], tree["y"] + 0.3 * tree["height"])
+    page.mouse.wheel(0, 300)  # zoom out: more of the tree in the picture
     page.mouse.move(WIDTH - 10, 10)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1_000)  # hover and progress animations come to rest

@@ -53,14 +53,15 @@ def speed_bars(state: RunState) -> go.Figure:
         x=[plain, with_draft],
         orientation="h",
         marker={"color": [NEUTRAL, BAD if slower else GOOD]},
-        text=[words.number(plain, 1), words.number(with_draft, 1)],
-        textposition="outside",
-        cliponaxis=False,
-        hovertemplate="%{y}: %{text} tokens/s<extra></extra>",
+        hovertemplate="%{y}: %{x:.1f} tokens/s<extra></extra>",
     )
     figure = _figure([bars], "Tokens per second", height=150, margin={"l": 100, "r": 24, "t": 40, "b": 24})
     longest = max(plain or 0.0, with_draft or 0.0)
     figure.update_xaxes(range=[0, 1.3 * longest or 1], showgrid=False, zeroline=False, nticks=4)
+    for name, value in zip(bars.y, bars.x, strict=True):
+        if value is not None:
+            # As annotations: Plotly.react does not always redraw a bar's own text.
+            figure.add_annotation(x=value, y=name, text=words.number(value, 1), showarrow=False, xanchor="left", xshift=4)
     if with_draft is None and plain is None:
         _say_not_known(figure)
     return figure

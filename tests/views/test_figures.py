@@ -36,7 +36,8 @@ def test_a_bar_that_is_not_known_is_missing():
     assert bars.data[0].x == (None, None) and "n/a" in _texts(bars)
     story = Story(baseline_tps=20.0).round(["a"], 1, "b")
     assert figures.speed_bars(story.state()).data[0].x == (20.0, None), "one round holds the prefill: no rate yet"
-    assert figures.speed_bars(story.round(["a"], 1, "b").state()).data[0].x == (20.0, pytest.approx(40.0))
+    both = figures.speed_bars(story.round(["a"], 1, "b").state())
+    assert both.data[0].x == (20.0, pytest.approx(40.0)) and _texts(both) == ["20.0", "40.0"]
 
 
 def test_a_run_slower_than_plain_decoding_is_red():
