@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +57,9 @@ def load(
 ) -> LanguageModel:
     """Bring a model to this machine if it is not here yet, and load it.
 
-    On a CPU the weights become float32, since products with quantised weights do not reach the BLAS; on Metal and
-    CUDA, and where float32 would not fit the memory, they stay as they are stored.
+    On a CPU the weights become float32, since products with quantised weights do not reach the BLAS, and on x86 the
+    softmax of attention is computed by operations that MLX vectorises (`cpu_attention`); on Metal and CUDA, and where
+    float32 would not fit the memory, they stay as they are stored.
 
     Args:
         name_or_path: see `specviz.models.store`.
@@ -79,6 +81,7 @@ def load(
     precision = "as stored"
     if not _on_gpu() and parameters * 4 < 0.7 * _memory_bytes():
         model, precision = _to_float32(model), "float32"
+        _vectorise_attention(model)
     _evaluate(model)
     text_config = config.get("text_config", config)
     on_progress(Progress(f"Loading {name_or_path}", 2, 2))
@@ -104,6 +107,13 @@ def _load_weights(folder: Path) -> tuple[Any, dict[str, Any]]:
             f"The model in {folder} cannot be loaded: {exc}.", "Any folder that mlx-lm loads will do."
         ) from exc
     return model, config
+
+
+def _vectorise_attention(model: Any) -> None:
+    from specviz.models.cpu_attention import vectorise_attention
+
+    if platform.machine() == "x86_64":
+        vectorise_attention(model)
 
 
 def _count(model: Any) -> int:

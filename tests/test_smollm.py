@@ -1,0 +1,118 @@
+"""The real pair, end to end: the text is the target's own, token for token, and equal to mlx-lm's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specviz.catalog import Builder
+from specviz.cli import main
+from specviz.decoding import speculative
+from specviz.events import Done
+from specviz.models import store
+from specviz.prompt import prepare
+from specviz.settings import Settings
+
+pytestmark = pytest.mark.smollm
+
+PROMPT = "Explain why the sky is blue."
+TOKENS = 64
+
+
+@pytest.fixture(scope="module")
+def builder() -> Builder:
+    """Keeps the model loaded between tests."""
+    return Builder()
+
+
+def run(builder: Builder, settings: Settings, prompt: str = PROMPT) -> Done:
+    pair = builder.build(settings)
+    _, ids = prepare(pair.target, settings, prompt)
+    *_, last = speculative(pair.drafter, pair.target, ids, settings, np.random.default_rng(settings.seed))
+    assert isinstance(last, Done), last
+    return last
+
+
+@cache
+def mlx_lms_own() -> tuple[int, ...]:
+    """What mlx-lm's plain generation gives: its loader, its attention, its loop; the same weights in float32."""
+    from specviz.models.blas import use_fast_blas
+
+    use_fast_blas()
+    import mlx.core as mx
+    from mlx_lm import stream_generate
+    from mlx_lm.utils import dequantize_model, load_model, load_tokenizer
+
+    folder = store.pull("smollm2-135m")
+    model, _ = load_model(folder)
+    model.set_dtype(mx.float32)
+    model = dequantize_model(model)
+    tokenizer: Any = load_tokenizer(folder)
+    ids: Sequence[int] = tokenizer.apply_chat_template(
+        [{"role": "user", "content": PROMPT}], add_generation_prompt=True, return_dict=False
+    )
+    return tuple(response.token for response in stream_generate(model, tokenizer, list(ids), max_tokens=TOKENS))
+
+
+PAIRS = [*((draft, k) for draft in ("ngram", "model:smollm2-135m") for k in (1, 4, 16)), ("none", 4)]
+
+
+@pytest.mark.parametrize(("draft", "k"), PAIRS)
+def test_greedy_text_is_mlx_lms_for_every_draft_and_k(builder: Builder, draft: str, k: int) -> None:
+    ended = run(builder, Settings(draft=draft, k=k, max_tokens=TOKENS))
+    assert ended.token_ids == mlx_lms_own()
+
+
+def test_a_draft_that_is_the_target_is_always_kept_by_rejection_sampling_and_not_by_matching(builder: Builder) -> None:
+    rates = {}
+    for rule in ("probabilistic", "deterministic"):
+        settings = Settings(
+            draft="model:smollm2-135m",
+            temperature=0.8,
+            max_tokens=48,
+            rule=rule,  # type: ignore[arg-type]
+            stop=(),
+        )
+        ended = run(builder, settings)
+        rates[rule] = ended.total_accepted / ended.total_tested
+    print(f"acceptance with drafter = target at temperature 0.8: {rates}")
+    assert rates["probabilistic"] == 1.0
+    assert rates["deterministic"] < 0.9
+
+
+def test_copies_are_nearly_all_accepted(builder: Builder) -> None:
+    """CASES 37: what is written a second time is in the prompt already."""
+    sentence = "Speculative decoding lets a small model propose tokens that a large model then checks all at once."
+    ended = run(
+        builder, Settings(draft="ngram", k=8, max_tokens=40), f"Repeat this sentence exactly, twice: {sentence}"
+    )
+    assert ended.total_accepted / ended.total_tested > 0.6
+    assert ended.total_tokens / ended.total_rounds > 2.5
+
+
+def test_a_cut_of_the_cache_leaves_no_trace(builder: Builder) -> None:
+    """CASES 20: after accepted and refused blocks, K clamped by the budget, the same pair gives the same run again."""
+    settings = Settings(draft="ngram", k=16, max_tokens=25)
+    first, again = run(builder, settings).token_ids, run(builder, settings).token_ids
+    assert first == again and len(first) == 25
+
+
+def test_the_command_line_runs_the_default_pair(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    assert main(["generate", "--prompt", PROMPT, "--max-tokens", "12", "--json", "--trace", str(trace)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert tuple(data["token_ids"]) == mlx_lms_own()[:12]
+    assert data["guarantee"] == "EXACT" and data["baseline_tokens_per_second"] > 0
+    assert main(["replay", str(trace), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == data
+
+
+def test_a_prompt_longer_than_the_context_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "--prompt", "word " * 9000]) == 2
+    assert "context holds" in capsys.readouterr().err
