@@ -61,7 +61,9 @@ def speed_bars(state: RunState) -> go.Figure:
     for name, value in zip(bars.y, bars.x, strict=True):
         if value is not None:
             # As annotations: Plotly.react does not always redraw a bar's own text.
-            figure.add_annotation(x=value, y=name, text=words.number(value, 1), showarrow=False, xanchor="left", xshift=4)
+            figure.add_annotation(
+                x=value, y=name, text=words.number(value, 1), showarrow=False, xanchor="left", xshift=4
+            )
     if with_draft is None and plain is None:
         _say_not_known(figure)
     return figure

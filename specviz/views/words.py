@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 
 from specviz.errors import SpecvizError
@@ -122,4 +123,5 @@ def complaint(error: SpecvizError | Error) -> str:
 def escape_markdown(text: str) -> str:
     """The text so that Streamlit's Markdown shows it letter by letter: no HTML, link, emphasis, maths or colour."""
     flat = " ".join(visible(text).split())
-    return "".join(f"\\{c}" if c in r"\`*_{}[]()<>#+-!|$:~&^=" and c.isascii() else c for c in flat)
+    escaped = "".join(f"\\{c}" if c in r"\`*_{}[]()<>#+-!|$:~&^=" else c for c in flat)
+    return re.sub(r"^(\d+)\.", r"\1\\.", escaped)  # "1." would begin a list

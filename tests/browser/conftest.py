@@ -136,9 +136,7 @@ class Tab:
 
     def run(self, prompt: str | None = None) -> None:
         if prompt is not None:
-            box = self.page.get_by_label("Prompt", exact=True)
-            box.fill(prompt)
-            box.press("Control+Enter")
+            self.page.get_by_label("Prompt", exact=True).fill(prompt)
         self.button("Run").click()
 
     def nodes(self) -> int:

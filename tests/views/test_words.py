@@ -57,6 +57,10 @@ def test_markdown_in_a_message_is_shown_and_not_obeyed():
     assert not set(bare) & set("<>[]()$`#_:")
 
 
+def test_a_number_in_front_does_not_make_a_list():
+    assert words.escape_markdown("1. first") == "1\\. first"
+
+
 def test_every_rule_says_what_it_promises():
     said = {
         (rule, t): words.rule_in_words(rule, t, 0.3)
