@@ -183,9 +183,15 @@ def print_summary(state: RunState) -> None:
         f"(accepted {data['accepted']} of {data['tested']} tested, {data['drafted']} drafted)",
         f"accepted per round {figure(data['accepted_per_round'], '.3f')}, "
         f"tokens per round {figure(data['tokens_per_round'], '.3f')}",
-        f"{figure(tps, '.1f')} tokens/s against {figure(base, '.1f')} plain: {_verdict(data['speedup'])}",
+        f"{figure(tps, '.1f')} tokens/s against {figure(base, '.1f')} plain: {_verdict(data['speedup'])}"
+        f" (measured over {_steady_tokens(state)} and {baseline.TOKENS} tokens)",
     ]
     print("\n".join(lines), file=sys.stderr)
+
+
+def _steady_tokens(state: RunState) -> int:
+    """Tokens behind the first round, which the rate leaves out."""
+    return sum(r.emitted for r in state.rounds[1:])
 
 
 def _verdict(speedup: float | None) -> str:

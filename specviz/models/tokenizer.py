@@ -96,7 +96,8 @@ class ModelTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text, special tokens in it parsed as such; adds none of its own."""
-        ids: list[int] = self._hf.encode(text, add_special_tokens=False)
+        # verbose: its remark on long texts would stand beside specviz's own error.
+        ids: list[int] = self._hf.encode(text, add_special_tokens=False, verbose=False)
         return ids
 
     def chat(self, prompt: str, system: str = "") -> str:
