@@ -31,6 +31,14 @@ from specviz.ui.prompts import EXAMPLES  # noqa: E402
 
 START_S, RUN_S = 60, 600
 WIDTH, HEIGHT = 1440, 1180
+#: Moves the tree to where most branches were dropped: its end may be a plain line.
+SHOW_BRANCHES = """(box) => {
+  const { nodes, network } = box.__specviz;
+  const dropped = nodes.get().filter((n) => n.y > 0);
+  const around = (x) => dropped.filter((n) => Math.abs(n.x - x) < 350).length;
+  const [x] = dropped.map((n) => n.x).sort((a, b) => around(b) - around(a));
+  if (x !== undefined) network.moveTo({ position: { x, y: 75 }, scale: 0.85 });
+}"""
 
 
 def main() -> None:
@@ -62,10 +70,7 @@ def _take(browser: Browser, url: str, scheme: str, example: str, target: Path) -
     page.get_by_text("Finished:").wait_for()
     page.locator(".token").first.wait_for()
     page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3")
-    tree = page.locator(".network canvas").bounding_box()
-    assert tree is not None
-    page.mouse.move(tree["x"] + 0.8 * tree["width"], tree["y"] + 0.3 * tree["height"])
-    page.mouse.wheel(0, 300)  # zoom out: more of the tree in the picture
+    page.locator(".network").evaluate(SHOW_BRANCHES)
     page.mouse.move(WIDTH - 10, 10)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1_000)  # hover and progress animations come to rest

@@ -60,7 +60,7 @@ function newTree(root) {
     state.follow = true;
     state.goToEnd();
   });
-  box.__specviz = state; // the tests look at the network through this
+  box.__specviz = state; // tests and tools/screenshot.py look at the network through this
   return state;
 }
 
