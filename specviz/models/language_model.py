@@ -57,9 +57,9 @@ def load(
 ) -> LanguageModel:
     """Bring a model to this machine if it is not here yet, and load it.
 
-    On a CPU the weights become float32, since products with quantised weights do not reach the BLAS, and on x86 the
-    softmax of attention is computed by operations that MLX vectorises (`cpu_attention`); on Metal and CUDA, and where
-    float32 would not fit the memory, they stay as they are stored.
+    On a CPU the weights become float32, since products with quantised weights do not reach the BLAS, and on x86
+    exponentials are computed by operations that MLX vectorises (`cpu_exp`); on Metal and CUDA, and where float32
+    would not fit the memory, they stay as they are stored.
 
     Args:
         name_or_path: see `specviz.models.store`.
@@ -81,7 +81,7 @@ def load(
     precision = "as stored"
     if not _on_gpu() and parameters * 4 < 0.7 * _memory_bytes():
         model, precision = _to_float32(model), "float32"
-        _vectorise_attention(model)
+        _vectorise(model)
     _evaluate(model)
     text_config = config.get("text_config", config)
     on_progress(Progress(f"Loading {name_or_path}", 2, 2))
@@ -109,11 +109,11 @@ def _load_weights(folder: Path) -> tuple[Any, dict[str, Any]]:
     return model, config
 
 
-def _vectorise_attention(model: Any) -> None:
-    from specviz.models.cpu_attention import vectorise_attention
+def _vectorise(model: Any) -> None:
+    from specviz.models.cpu_exp import vectorise
 
     if platform.machine() == "x86_64":
-        vectorise_attention(model)
+        vectorise(model)
 
 
 def _count(model: Any) -> int:

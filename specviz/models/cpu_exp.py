@@ -1,8 +1,9 @@
-"""Attention for MLX on a CPU that is not bound by its scalar exponential.
+"""Exponentials for MLX on a CPU that computes them one number at a time.
 
-MLX's CPU build on x86 computes `exp` one number at a time: at 1,500 tokens of context the softmax takes nine tenths of
-the attention, and attention a third of a verification. The same softmax from operations that MLX vectorises is three
-times as fast. Results agree to single precision.
+MLX's CPU build on x86 has a scalar `exp`. At 1,500 tokens of context the softmax takes nine tenths of the attention and
+attention a third of a verification; in a prefill the activation of the feed-forward layers takes a tenth. The same
+functions from operations that MLX does vectorise are three times as fast on large arrays, and slower on small ones,
+where each operation has its own cost. Results agree to single precision.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import math
 from typing import Any
 
 import mlx.core as mx
-from mlx_lm.models import llama, qwen2
+from mlx_lm.models import activations, llama, qwen2
 from mlx_lm.models.base import create_causal_mask
+
+#: Numbers below which MLX's own function is the faster one: ten more operations cost about 0.1 ms.
+WORTHWHILE = 16_384
 
 # 2^f on [-1/2, 1/2], least squares of the relative error on Chebyshev nodes; off by at most 8e-8.
 _EXP2 = (1.0000001, 0.69314694, 0.24022122, 0.055507425, 0.00967546, 0.0013266971)
@@ -28,6 +32,13 @@ def exp(x: mx.array) -> mx.array:
     for coefficient in _EXP2[-2::-1]:
         power = power * rest + coefficient
     return power * mx.left_shift(whole.astype(mx.int32) + 127, 23).view(mx.float32)
+
+
+def swiglu(gate: mx.array, x: mx.array) -> mx.array:
+    """SiLU(gate) · x, both of one shape, without overflow on either side of 0."""
+    small = exp(-mx.abs(gate))
+    sigmoid = mx.where(gate >= 0, 1.0, small) / (1.0 + small)
+    return gate * sigmoid * x
 
 
 def attend(queries: mx.array, keys: mx.array, values: mx.array, scale: float, mask: Any) -> mx.array:
@@ -71,8 +82,20 @@ class _VectorisedAttention:
         values = heads(self.v_proj(x), self.n_kv_heads)
         if cache is not None:
             keys, values = cache.update_and_fetch(keys, values)
-        out = attend(queries, keys, values, self.scale, mask)
+        worthwhile = self.n_heads * length * keys.shape[2] >= WORTHWHILE
+        way = attend if worthwhile else mx.fast.scaled_dot_product_attention
+        out = way(queries, keys, values, scale=self.scale, mask=mask)
         projected: mx.array = self.o_proj(out.transpose(0, 2, 1, 3).reshape(batch, length, -1))
+        return projected
+
+
+class _VectorisedMLP:
+    """Replaces `__call__` of the Llama and Qwen2 feed-forward layers, which are alike."""
+
+    def __call__(self: Any, x: mx.array) -> mx.array:
+        gate, up = self.gate_proj(x), self.up_proj(x)
+        way = swiglu if gate.size >= WORTHWHILE else activations.swiglu
+        projected: mx.array = self.down_proj(way(gate, up))
         return projected
 
 
@@ -84,11 +107,24 @@ class _Qwen2Attention(_VectorisedAttention, qwen2.Attention):
     pass
 
 
-_VECTORISED: dict[type, type] = {llama.Attention: _LlamaAttention, qwen2.Attention: _Qwen2Attention}
+class _LlamaMLP(_VectorisedMLP, llama.MLP):
+    pass
 
 
-def vectorise_attention(model: Any) -> int:
-    """Give this model's attention layers the faster softmax; other architectures stay as they are.
+class _Qwen2MLP(_VectorisedMLP, qwen2.MLP):
+    pass
+
+
+_VECTORISED: dict[type, type] = {
+    llama.Attention: _LlamaAttention,
+    qwen2.Attention: _Qwen2Attention,
+    llama.MLP: _LlamaMLP,
+    qwen2.MLP: _Qwen2MLP,
+}
+
+
+def vectorise(model: Any) -> int:
+    """Give this model's layers the faster exponential; other architectures stay as they are.
 
     Args:
         model: an mlx-lm module in float32, on a CPU, with plain KV caches.

@@ -1,11 +1,12 @@
-"""The vectorised softmax is attention, to single precision."""
+"""The vectorised exponential changes no result, to single precision."""
 
 import mlx.core as mx
 import numpy as np
 import pytest
 from mlx_lm.models.base import create_causal_mask
 
-from specviz.models.cpu_attention import attend, exp, vectorise_attention
+from specviz.models import cpu_exp
+from specviz.models.cpu_exp import attend, exp, swiglu, vectorise
 
 
 def test_exp_agrees_with_double_precision_and_underflows_to_nothing() -> None:
@@ -32,7 +33,7 @@ def test_it_agrees_with_mlx(length: int, past: int, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2"])
-def test_a_model_gives_the_same_logits_with_and_without(kind: str) -> None:
+def test_a_model_gives_the_same_logits_with_and_without(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from mlx_lm.models import llama, qwen2
     from mlx_lm.models.cache import make_prompt_cache
 
@@ -48,13 +49,23 @@ def test_a_model_gives_the_same_logits_with_and_without(kind: str) -> None:
         first = model(mx.array([[1, 2, 3, 4, 5]]), cache=cache)
         return np.concatenate([np.array(first[0]), np.array(model(mx.array([[6]]), cache=cache)[0])])
 
+    monkeypatch.setattr(cpu_exp, "WORTHWHILE", 0)
     before = logits()
-    assert vectorise_attention(model) == 2
-    assert vectorise_attention(model) == 0
+    assert vectorise(model) == 4
+    assert vectorise(model) == 0
     assert np.abs(logits() - before).max() < 1e-4
+
+
+def test_swiglu_agrees_with_mlx_on_both_sides_of_zero() -> None:
+    from mlx_lm.models import activations
+
+    gate = mx.concatenate([mx.linspace(-90, 90, 10_001), mx.array([-1e4, 0.0, 1e4])])
+    ours, theirs = (np.array(f(gate, mx.full(gate.shape, 0.5))) for f in (swiglu, activations.swiglu))
+    assert np.isfinite(ours).all()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 def test_other_architectures_are_left_alone() -> None:
     import mlx.nn as nn
 
-    assert vectorise_attention(nn.Linear(4, 4)) == 0
+    assert vectorise(nn.Linear(4, 4)) == 0
