@@ -33,7 +33,13 @@ guarantee = st.builds(
     Guarantee, st.sampled_from(["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]), st.text(), st.floats(0, 1) | st.none()
 )
 events = st.one_of(
-    st.builds(DraftToken, logprob=number, entropy=st.floats(0, 20) | st.none(), top_tokens=alternatives),
+    st.builds(
+        DraftToken,
+        logprob=number,
+        entropy=st.floats(0, 20) | st.none(),
+        top_tokens=alternatives,
+        draft_time_ms=st.floats(0, 1e6),
+    ),
     st.builds(
         VerifyResult,
         draft_logprob=number,
@@ -43,7 +49,13 @@ events = st.one_of(
         verify_latency_ms=st.floats(0, 1e6),
         top_tokens=alternatives,
     ),
-    st.builds(Done, total=split, guarantee=guarantee, token_ids=st.lists(st.integers(0)).map(tuple)),
+    st.builds(
+        Done,
+        total=split,
+        guarantee=guarantee,
+        token_ids=st.lists(st.integers(0)).map(tuple),
+        **{k: st.floats(0, 1e6) | st.none() for k in ("tokens_per_second", "baseline_tps", "speedup")},
+    ),
     st.builds(Error),
 )
 
