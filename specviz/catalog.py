@@ -79,10 +79,12 @@ def check(settings: Settings) -> None:
 
     Raises:
         UnknownModelError: no such drafter, target or model.
+        UnsupportedModelError: a folder or file on this machine that cannot be used.
+        PairingError: the toy with another model.
     """
     kind, _, name = settings.target.partition(":")
     if kind == "local" and name:
-        store.resolve(name)
+        store.inspect(name)
     elif settings.target != "toy":
         known = ", ".join(c.name for c in targets())
         raise UnknownModelError(
@@ -91,7 +93,7 @@ def check(settings: Settings) -> None:
         )
     kind, _, name = settings.draft.partition(":")
     if kind == "model" and name:
-        store.resolve(name)
+        store.inspect(name)
     elif settings.draft not in ("none", "ngram", "toy"):
         known = ", ".join(c.name for c in drafts(settings.target))
         raise UnknownModelError(

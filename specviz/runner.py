@@ -213,9 +213,9 @@ class ModelHost:
                     )
                 )
             finally:
-                run.finish()
                 with self._lock:
                     self._waiting.remove(run)
+                run.finish()
 
     def _do(self, run: Run, builder: PairBuilder) -> None:
         if run.cancelled():

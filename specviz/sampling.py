@@ -14,7 +14,7 @@ as a `numpy.random.Generator`; nothing changes its arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from specviz.errors import RunError
 from specviz.events import Guarantee
-from specviz.settings import Rule, RuleName, Sampling
+from specviz.settings import Rule, Sampling
 
 Floats = NDArray[np.float64]
 Logits = NDArray[np.float32]
@@ -96,16 +96,20 @@ def to_probs(logits: Logits, sampling: Sampling) -> Floats:
         scaled /= sampling.temperature
     probs = np.exp(scaled, out=scaled)
     if 0 < sampling.top_k < len(probs):
-        kept = np.argsort(-probs, kind="stable")[: sampling.top_k]
-        probs = _keep_only(probs, kept)
+        probs = _keep_only(probs, _best_first(logits)[: sampling.top_k])
     probs /= probs.sum()
     if sampling.top_p < 1.0:
-        order = np.argsort(-probs, kind="stable")
+        order = _best_first(logits)
         before = np.cumsum(probs[order]) - probs[order]
         # The token that crosses top_p is kept, so at least one always is.
         probs = _keep_only(probs, order[before < sampling.top_p])
         probs /= probs.sum()
     return probs
+
+
+def _best_first(logits: Logits) -> Ids:
+    """Ids by falling logit, ties by id; by probability, two logits that round to one could push the argmax out."""
+    return np.argsort(-logits, kind="stable")
 
 
 def _check(logits: Logits) -> None:
@@ -310,13 +314,3 @@ def promise(rule: Rule, sampling: Sampling) -> Guarantee:
             )
         case "threshold":
             return Guarantee("LOSSY", f"Keeps any draft token with target probability of at least {rule.tau:g}.")
-
-
-def expected_acceptance(p: Sequence[float] | Floats, q: Sequence[float] | Floats, rule: RuleName) -> float:
-    """The probability that one draft token is kept: Σ min(p, q) or Σ p·q (DESIGN section 4)."""
-    p_, q_ = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    if rule == "probabilistic":
-        return float(np.minimum(p_, q_).sum())
-    if rule == "deterministic":
-        return float((p_ * q_).sum())
-    raise ValueError(f"no closed form for rule {rule!r}: it depends on more than p and q")

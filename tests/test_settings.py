@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import re
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +102,12 @@ def test_json_gives_back_equal_settings_and_tolerates_newer_fields() -> None:
 
 def test_no_setting_is_a_secret() -> None:
     assert not set(SECRETS) & set(ENVIRONMENT)
+
+
+def test_the_example_file_lists_every_variable() -> None:
+    example = (Path(__file__).parent.parent / ".env.example").read_text()
+    listed = set(re.findall(r"^(?:# )?([A-Z_]+)=", example, re.MULTILINE))
+    assert {*ENVIRONMENT, *SECRETS, "SPECVIZ_CACHE", "SPECVIZ_BLAS"} <= listed
 
 
 def test_draft_names() -> None:

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +81,22 @@ def _run(options: argparse.Namespace) -> int:
     refuse_empty(prompt)
     catalog.check(settings)
 
+    with _stop_on_interrupt() as stopping:
+        state = _decode(options, settings, prompt, stopping)
+    if options.json:
+        write_json(report.summary(state))
+    else:
+        print()
+        print_summary(state)
+    if state.error:
+        print(f"error: {state.error.message} {state.error.remedy}".rstrip(), file=sys.stderr)
+        return 1
+    return 130 if stopping.is_set() else 0
+
+
+def _decode(options: argparse.Namespace, settings: Settings, prompt: str, stopping: threading.Event) -> RunState:
+    """Load, measure the baseline, decode; print the text as it grows unless JSON was asked for."""
     progress = ProgressLine()
-    stopping = _stop_on_interrupt()
     pair = catalog.Builder().build(settings, progress, stopping.is_set)
     text, prompt_ids = prepare(pair.target, settings, prompt)
     measured = None
@@ -109,15 +123,7 @@ def _run(options: argparse.Namespace) -> int:
             state.apply(event)
             if isinstance(event, Metrics) and not options.json:
                 printer.show(state)
-    if options.json:
-        write_json(report.summary(state))
-    else:
-        print()
-        print_summary(state)
-    if state.error:
-        print(f"error: {state.error.message} {state.error.remedy}".rstrip(), file=sys.stderr)
-        return 1
-    return 130 if stopping.is_set() else 0
+    return state
 
 
 def _read_prompt(options: argparse.Namespace) -> str:
@@ -131,7 +137,8 @@ def _read_prompt(options: argparse.Namespace) -> str:
     return sys.stdin.read() if options.prompt == "-" else str(options.prompt)
 
 
-def _stop_on_interrupt() -> threading.Event:
+@contextmanager
+def _stop_on_interrupt() -> Iterator[threading.Event]:
     """The first Ctrl-C ends the run after its round, with everything so far; the second one ends at once."""
     stopping = threading.Event()
 
@@ -140,9 +147,11 @@ def _stop_on_interrupt() -> threading.Event:
             raise KeyboardInterrupt
         stopping.set()
 
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, stop)
-    return stopping
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield stopping
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _recorded(events: Iterable[Event], writer: TraceWriter) -> Iterator[Event]:

@@ -53,12 +53,6 @@ def convert(gguf: Path, folder: Path) -> None:
     import mlx.core as mx
 
     weights, metadata = _read(gguf)
-    architecture = metadata.get("general.architecture")
-    if architecture != "llama":
-        raise UnsupportedModelError(
-            f"{gguf.name} has the architecture {architecture!r}; GGUF files are read for the Llama family only.",
-            "Use the same model as an MLX folder or a Hugging Face repository.",
-        )
     write_tokenizer(metadata, folder)
     frequencies = weights.pop("rope_freqs.weight", None)
     # One float type throughout: a float32 norm would pull every activation up to float32 on a GPU.

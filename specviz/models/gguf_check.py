@@ -1,4 +1,4 @@
-"""Is a GGUF file whole?
+"""Is a GGUF file whole, and of a family that is read here?
 
 Asked before MLX reads it: its reader trusts every length in the file, so a damaged one would end the process instead
 of raising.
@@ -31,7 +31,8 @@ def check_gguf(path: Path) -> None:
     """Walk the whole structure of a file, without reading its weights.
 
     Raises:
-        UnsupportedModelError: not GGUF, cut short, a length that cannot be, or weights in a form that is not read here.
+        UnsupportedModelError: not GGUF, cut short, a length that cannot be, another architecture, or weights in a form
+            that is not read here.
     """
     size = path.stat().st_size
     if size < 24:
@@ -52,7 +53,7 @@ class _Walk:
 
     def __init__(self, path: Path, data: mmap.mmap, size: int) -> None:
         self.path, self.data, self.size, self.at = path, data, size, 0
-        self.alignment = 32
+        self.alignment, self.architecture = 32, ""
 
     def file(self) -> None:
         if self.data[:4] != b"GGUF":
@@ -64,6 +65,12 @@ class _Walk:
         tensors, entries = self.number("<Q"), self.number("<Q")
         for _ in range(entries):
             self.entry()
+        if self.architecture != "llama":
+            raise UnsupportedModelError(
+                f"{self.path.name} has the architecture {self.architecture!r}; "
+                "GGUF files are read for the Llama family only.",
+                "Use the same model as an MLX folder or a Hugging Face repository.",
+            )
         ends = [self.tensor() for _ in range(tensors)]
         begin = math.ceil(self.at / self.alignment) * self.alignment
         if begin + max(ends, default=0) > self.size:
@@ -89,6 +96,8 @@ class _Walk:
         key, kind = self.text(), self.number("<I")
         if key == b"general.alignment" and kind == 4:
             self.alignment = self.number("<I") or 32
+        elif key == b"general.architecture" and kind == _STRING:
+            self.architecture = self.text().decode("utf-8", errors="replace")
         else:
             self.value(kind)
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from specviz.errors import UnknownModelError, UnsupportedModelError
 from specviz.models import hub, wheel
+from specviz.models.gguf_check import check_gguf
 from specviz.models.known import KNOWN, WHEEL, KnownModel
 from specviz.models.workspace import (
     Cancelled,
@@ -91,6 +92,21 @@ def resolve(name: str) -> ModelSource:
     raise UnknownModelError(
         f"There is no model {name!r}, and no such folder or file.", f"{hint} A repository is written org/name."
     )
+
+
+def inspect(name: str) -> ModelSource:
+    """What a name means, and a look at what is on the disk already: no network, no conversion, no model library.
+
+    Raises:
+        UnknownModelError: see `resolve`.
+        UnsupportedModelError: a folder that lacks a file, a damaged GGUF file, or one of another architecture.
+    """
+    source = resolve(name)
+    if source.kind == "folder":
+        check_complete(Path(source.location))
+    elif source.kind == "gguf":
+        check_gguf(Path(source.location))
+    return source
 
 
 def local_path(name: str) -> Path | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from specviz.errors import SpecvizError
-from specviz.settings import Settings
+from specviz.settings import Settings, draft_name
 from specviz.ui import page, session
 from specviz.ui.prompts import EXAMPLES
 from specviz.ui.session import Catalog, Visit
@@ -50,7 +50,7 @@ def _take_example() -> None:
 def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
     """Start a run, or say why not; prompt and settings stay as they are either way."""
     try:
-        settings = Settings.resolve(fields)
+        settings = Settings.resolve({**fields, "draft": draft_name(fields["draft"])})
         visit.start(session.host(catalog), settings, str(st.session_state["prompt"] or ""))
     except SpecvizError as error:
         visit.refused = words.complaint(error)

@@ -76,9 +76,12 @@ def test_a_folder_without_weights_and_a_foreign_file_are_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "note.txt").write_text("x")
-    for target in (f"local:{tmp_path}", f"local:{tmp_path / 'note.txt'}"):
-        assert main(["generate", "--prompt", "hi", "--target", target]) == 2
-        assert capsys.readouterr().err.startswith("error: ")
+    (tmp_path / "cut.gguf").write_bytes(b"GGUF" + bytes(40))
+    for name, words in (("", "no config.json"), ("note.txt", "is a file"), ("cut.gguf", "not a complete GGUF")):
+        for option in ("--target=local:", "--draft=model:"):
+            assert main(["generate", "--prompt", "hi", f"{option}{tmp_path / name}"]) == 2
+            err = capsys.readouterr().err
+            assert err.startswith("error: ") and words in err and "Loading" not in err
 
 
 def test_a_trace_is_replayed_with_the_same_figures(tmp_path: Path) -> None:
