@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from specviz.errors import SpecvizError
-from specviz.settings import Settings, draft_name
+from specviz.settings import Settings
 from specviz.ui import page, session
+from specviz.ui.form import as_typed
 from specviz.ui.prompts import EXAMPLES
 from specviz.ui.session import Catalog, Visit
 from specviz.views import words
@@ -31,12 +32,15 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
         placeholder="Your prompt, or one of the examples above",
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button("Run", type="primary", icon=":material/play_arrow:", disabled=visit.live)
+        # A callback runs before anything can cut the page's run short; a button's return value, read half-way down,
+        # was lost when a fragment asked for a run of its own in that moment.
+        st.button(
+            "Run", type="primary", icon=":material/play_arrow:", disabled=visit.live,
+            on_click=_start, args=(catalog, visit, fields),
+        )  # fmt: skip
         st.button("Stop", icon=":material/stop:", disabled=not visit.live, on_click=visit.stop)
         if visit.run is not None:
             _download(visit.run)
-    if pressed and not visit.live:
-        _start(catalog, visit, fields)
     if visit.refused:
         page.show_error(visit.refused)
 
@@ -49,13 +53,13 @@ def _take_example() -> None:
 
 def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
     """Start a run, or say why not; prompt and settings stay as they are either way."""
+    if visit.live:
+        return
     try:
-        settings = Settings.resolve({**fields, "draft": draft_name(fields["draft"])})
+        settings = Settings.resolve(as_typed(fields))
         visit.start(session.host(catalog), settings, str(st.session_state["prompt"] or ""))
     except SpecvizError as error:
         visit.refused = words.complaint(error)
-    else:
-        st.rerun()
 
 
 def _download(run: Run) -> None:

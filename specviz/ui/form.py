@@ -5,12 +5,12 @@ Every widget has a key and persists for the session, so a wrong value, a run or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings
+from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, draft_name
 from specviz.ui.session import Catalog
 from specviz.views import words
 
@@ -72,6 +72,14 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
         "target": target, "draft": draft, "k": k, "temperature": temperature, "max_tokens": max_tokens, "rule": rule,
         "tau": tau, "top_k": top_k, "top_p": top_p, "seed": seed, "system": system or "", "raw": raw,
     }  # fmt: skip
+
+
+def as_typed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields as they are now: a click on Run may bring a value that was typed after the form was drawn."""
+    now = {name: st.session_state.get(name, value) for name, value in fields.items()}
+    for name in ("target", "draft"):
+        now[name] = str(now[name] or fields[name]).strip()
+    return now | {"draft": draft_name(now["draft"]), "system": now["system"] or ""}
 
 
 def _slider(label: str, key: str, value: int, low: int, high: int, help: str) -> int:
