@@ -97,19 +97,13 @@ def _model(label: str, choices: Sequence[Choice], default: str, help: str) -> st
         names.append(st.session_state[key])
     chosen = st.selectbox(
         label, names, index=names.index(default), key=key, persist_state="session", accept_new_options=True, help=help,
-        format_func=lambda name: _entry(by_name.get(name), name),
+        # Only what never changes: the browser sends the label back, and one that is gone would be a new name.
+        format_func=lambda name: by_name[name].title if name in by_name else name,
     )  # fmt: skip
     name = str(chosen or default).strip()
     about = by_name.get(name)
     st.caption(_about(about) if about else "Not in the list: it is looked up when you press Run.")
     return name
-
-
-def _entry(choice: Choice | None, name: str) -> str:
-    """A choice in the list: its title, and what stands between it and a run."""
-    if choice is None:
-        return name
-    return f"{choice.title} · {choice.reason}" if choice.reason else choice.title
 
 
 def _about(choice: Choice) -> str:

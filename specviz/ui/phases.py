@@ -56,10 +56,11 @@ def _waiting(progress: Progress) -> None:
     if progress.total:
         share = min(1.0, progress.done / progress.total)
         if progress.unit == "bytes":
-            amount = f"{words.size(progress.done)} of {words.size(progress.total)}"
+            amount = f": {words.size(progress.done)} of {words.size(progress.total)}"
         else:
-            amount = f"{progress.done:,} of {progress.total:,} {progress.unit}"
-        st.progress(share, f"{what}: {amount}")
+            # "1 of 2 steps" would tell a person nothing that the bar does not.
+            amount = "" if progress.unit == "steps" else f": {progress.done:,} of {progress.total:,} {progress.unit}"
+        st.progress(share, what + amount)
     elif progress.done:
         amount = words.size(progress.done) if progress.unit == "bytes" else f"{progress.done:,} {progress.unit}"
         st.info(f"{what}: {amount}", icon=":material/hourglass_top:")

@@ -117,6 +117,13 @@ def scripted_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> 
         yield url
 
 
+@pytest.fixture
+def first_start_url(browser: Browser, tmp_path: Path) -> Iterator[str]:
+    """The scripted page on a machine that has no model yet."""
+    with _serve("tests/ui/fake_app.py", tmp_path) as url:
+        yield url
+
+
 class Tab:
     """One open tab, and everything in it that should not have happened."""
 

@@ -38,6 +38,21 @@ def test_a_run_from_load_to_finish_and_a_second_one(open_tab: Callable, toy_url:
     assert tab.page.locator(".network").count() == 1, "one network, not one per run"
 
 
+def test_a_second_run_after_the_first_one_has_fetched_the_model(first_start_url: str, open_tab: Callable) -> None:
+    """What is said about a model changes when it has arrived; what is chosen must not."""
+    tab = open_tab(first_start_url)
+    tab.page.get_by_text("93 MB to download").wait_for()
+    tab.run("endless")
+    tab.wait_for_nodes(5)
+    tab.button("Stop").click()
+    tab.page.get_by_text("Stopped by you after").wait_for()
+    tab.page.get_by_text("On this machine.").wait_for()
+    tab.button("Run").click()
+    tab.page.locator("button:enabled", has_text="Stop").wait_for()
+    assert not tab.page.get_by_text("Unknown target").count()
+    tab.button("Stop").click()
+
+
 def test_nodes_and_text_grow_and_stop_ends_it(open_tab: Callable, scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")

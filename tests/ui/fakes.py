@@ -119,17 +119,21 @@ class FakeHost:
     def start(self, settings: Settings, prompt: str) -> FakeRun:
         if not prompt.strip():
             raise PromptError("The prompt is empty.", "Type a question, or choose an example.")
-        if settings.target == "nowhere/nothing":
-            raise UnknownModelError("Unknown target 'nowhere/nothing'.", "Known: toy.")
+        if settings.target not in (known := [c.name for c in FakeCatalog().targets()]):
+            raise UnknownModelError(f"Unknown target {settings.target!r}.", f"Known: {', '.join(known)}.")
+        FakeCatalog.fetched = True
         return FakeRun(settings, prompt)
 
     def close(self) -> None: ...
 
 
 class FakeCatalog:
+    fetched = False  # the first run brings the default model
+
     def targets(self) -> list[Choice]:
+        cost = "" if self.fetched else "93 MB to download"
         return [
-            Choice("local:smollm2-135m", "SmolLM2 135M", "135 M parameters; the default.", False, "93 MB to download"),
+            Choice("local:smollm2-135m", "SmolLM2 135M", "135 M parameters; the default.", self.fetched, cost),
             Choice("toy", "Toy", "A table of 294 tokens: instant, no download.", True, ""),
         ]
 
