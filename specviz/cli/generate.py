@@ -187,15 +187,21 @@ def print_summary(state: RunState) -> None:
         if data["guarantee"]
         else "no guarantee: nothing was decoded",
         f"rule {data['rule']}, target {data['target']}, draft {data['draft']}, K {data['k']}",
-        f"{len(data['token_ids'])} tokens in {data['rounds']} rounds, ended by {data['finish_reason'] or 'an error'}",
+        f"{len(data['token_ids'])} tokens in {data['rounds']} rounds, {_ending(state)}",
         f"acceptance rate {figure(data['acceptance_rate'], '.1%')} "
         f"(accepted {data['accepted']} of {data['tested']} tested, {data['drafted']} drafted)",
         f"accepted per round {figure(data['accepted_per_round'], '.3f')}, "
         f"tokens per round {figure(data['tokens_per_round'], '.3f')}",
-        f"{figure(tps, '.1f')} tokens/s against {figure(base, '.1f')} plain: {_verdict(data['speedup'])}"
-        f" (measured over {_steady_tokens(state)} and {baseline.TOKENS} tokens)",
+        f"{figure(tps, '.1f')} tokens/s over {_steady_tokens(state)} tokens, {figure(base, '.1f')} in plain decoding: "
+        f"{_verdict(data['speedup'])}",
     ]
     print("\n".join(lines), file=sys.stderr)
+
+
+def _ending(state: RunState) -> str:
+    if state.error:
+        return "ended by an error"
+    return f"ended by {state.finish_reason}" if state.finish_reason else "not ended"
 
 
 def _steady_tokens(state: RunState) -> int:
