@@ -67,15 +67,20 @@ def load(
         cancelled: asked during a download, which ends it.
 
     Raises:
-        UnknownModelError, DownloadError: see `specviz.models.store.pull`.
+        UnknownModelError, DownloadError: see `specviz.models.store.pull`; a converted model whose files have changed
+            on the disk is removed and refused with a `DownloadError`.
         UnsupportedModelError: incomplete folder, unknown architecture, or a cache that cannot be rewound.
     """
     folder = store.pull(name_or_path, on_progress, cancelled)
     on_progress(Progress(f"Loading {name_or_path}", 0, 2))
     use_fast_blas()
-    tokenizer = ModelTokenizer(folder)
-    on_progress(Progress(f"Loading {name_or_path}", 1, 2))
-    model, config = _load_weights(folder)
+    try:
+        tokenizer = ModelTokenizer(folder)
+        on_progress(Progress(f"Loading {name_or_path}", 1, 2))
+        model, config = _load_weights(folder)
+    except UnsupportedModelError:
+        store.refuse_damaged(name_or_path)
+        raise
     check_rewindable(empty_cache(model), name_or_path)
     parameters = _count(model)
     precision = "as stored"

