@@ -22,13 +22,13 @@ class Baseline:
     """Measured plain decoding.
 
     Attributes:
-        tokens_per_second: without the first token, which holds the prefill; None when only one fitted.
-        tokens: how many were decoded. median_ms: of one token after the first.
+        tokens_per_second: without the first token, which holds the prefill; None when nothing else was decoded, and
+            when the measurement was cut short.
+        complete: whether all tokens were decoded; only then may it stand for other prompts.
     """
 
     tokens_per_second: float | None
-    tokens: int
-    median_ms: float | None
+    complete: bool
 
 
 def measure(
@@ -63,9 +63,9 @@ def measure(
             on_progress(Progress("Measuring plain decoding", min(len(walls), tokens), tokens, "tokens"))
     target.reset()
     steady = walls[1:]
-    if not steady:
-        return Baseline(None, len(walls), None)
-    return Baseline(len(steady) / (sum(steady) / 1000), len(walls), float(np.median(steady)))
+    if not steady or cancelled():
+        return Baseline(None, complete=False)
+    return Baseline(len(steady) / (sum(steady) / 1000), complete=len(steady) == tokens)
 
 
 def key(target_name: str, sampling: Sampling) -> tuple[str, Sampling]:

@@ -52,10 +52,11 @@ def targets() -> list[Choice]:
 def drafts(target: str) -> list[Choice]:
     """Every drafter, with the reason where it cannot serve this target."""
     is_toy = target == "toy"
+    family = _family(target)
     alone = "" if is_toy else "It shares its vocabulary with the toy target alone."
     return [
         Choice("ngram", "n-gram lookup", "Copies what followed last time. Free; pays where text repeats.", True, ""),
-        *(_draft_choice(model, is_toy) for model in KNOWN),
+        *(_draft_choice(model, is_toy, family) for model in KNOWN),
         Choice("toy", "Toy draft", "The toy target with noise.", is_toy, alone),
         Choice("none", "None", "Plain decoding, one token a round.", True, ""),
     ]
@@ -67,11 +68,21 @@ def _model_choice(prefix: str, model: KnownModel) -> Choice:
     return Choice(prefix + model.name, model.title, model.good_for, here, reason)
 
 
-def _draft_choice(model: KnownModel, is_toy: bool) -> Choice:
+def _draft_choice(model: KnownModel, is_toy: bool, family: str | None) -> Choice:
     choice = _model_choice("model:", model)
-    if is_toy:
-        return Choice(choice.name, choice.title, choice.detail, False, "Its vocabulary is not the toy's.")
+    if is_toy or (family is not None and model.vocabulary != family):
+        what = "the toy's" if is_toy else f"the target's ({model.vocabulary}, not {family})"
+        return Choice(choice.name, choice.title, choice.detail, False, f"Its vocabulary is not {what}.")
     return choice
+
+
+def _family(name: str) -> str | None:
+    """The vocabulary of a known model, by its name with its prefix; None for any other."""
+    kind, _, model = name.partition(":")
+    if kind not in ("local", "model"):
+        return None
+    known = store.resolve(model).known if model else None
+    return known.vocabulary if known else None
 
 
 def check(settings: Settings) -> None:
@@ -105,6 +116,12 @@ def check(settings: Settings) -> None:
             f"Draft {settings.draft} and target {settings.target} have different vocabularies: "
             "the toy pair has one of its own.",
             "Use toy with toy, or n-gram lookup, which fits every target.",
+        )
+    ours, theirs = _family(settings.draft), _family(settings.target)
+    if ours and theirs and ours != theirs:
+        raise PairingError(
+            f"Draft {settings.draft} and target {settings.target} have different vocabularies: {ours} and {theirs}.",
+            "Take a draft of the target's own family, or n-gram lookup, which fits every target.",
         )
 
 

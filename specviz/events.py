@@ -152,7 +152,7 @@ class Metrics:
         avg_draft_latency_ms, avg_verify_latency_ms: per round, over the last 50.
         split: of this round; total: of all rounds so far.
         drafted, tested, accepted, emitted: of this round.
-        note: why this round drafted less than K, in words; empty when there is nothing to say.
+        note: what the drafter has to say about this round, as that its context is full; mostly empty.
     """
 
     type: ClassVar[str] = "metrics"
@@ -271,6 +271,36 @@ def from_json(data: Mapping[str, Any]) -> Event:
             if f.name in data
         }
         event: Event = kind(**values)
+        _check_types(event)
     except (TypeError, ValueError, KeyError, IndexError, AttributeError) as exc:
         raise TraceError(f"A {kind.type} event is malformed: {exc}.", "The recording is damaged there.") from exc
     return event
+
+
+_SIMPLE: dict[str, type | tuple[type, ...]] = {
+    "int": int,
+    "float": (int, float),
+    "str": str,
+    "bool": bool,
+    "bytes": bytes,
+    "None": type(None),
+    "tuple[int, ...]": tuple,
+    "dict[str, Any]": dict,
+    "TimeSplit": TimeSplit,
+    "Guarantee": Guarantee,
+}
+
+
+def _check_types(value: Any) -> None:
+    """Refuse a field whose JSON was of another type, before an innocent reader divides by it.
+
+    Raises:
+        TypeError: naming the field.
+    """
+    for f in fields(value):
+        wanted = [_SIMPLE[name] for name in str(f.type).split(" | ") if name in _SIMPLE]
+        held = getattr(value, f.name)
+        if wanted and not any(isinstance(held, w) for w in wanted):
+            raise TypeError(f"{f.name} is {held!r}")
+        if isinstance(held, TimeSplit | Guarantee):
+            _check_types(held)

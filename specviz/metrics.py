@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from specviz.errors import TraceError
 from specviz.events import (
     Alternative,
     Done,
@@ -150,6 +151,11 @@ class RunState:
 
     def _verify(self, e: VerifyResult) -> None:
         drafted = self._block.get(e.position)
+        if drafted is None and e.status != "bonus":
+            raise TraceError(
+                f"Round {e.round} judges a draft token at position {e.position} that was never proposed.",
+                "The recording is damaged there.",
+            )
         parent = self.nodes[drafted].parent if drafted is not None else (self.text[-1] if self.text else -1)
         if drafted is not None:
             node = self.nodes[drafted]

@@ -24,7 +24,7 @@ class Proposal:
         entropies: (K,) bits, of the untruncated distribution at temperature 1; None where there is none.
         alternatives: (K,) the draft's most probable tokens at each position, best first.
         times_ms: (K,) what each token took.
-        note: why fewer tokens came than were asked for, in words for a person; empty when all came.
+        note: why the drafter cannot draft what it was asked for, in words for a person; empty when all is well.
     """
 
     token_ids: tuple[int, ...]

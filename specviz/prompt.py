@@ -6,17 +6,19 @@ from collections.abc import Sequence
 
 from specviz.errors import PromptError
 from specviz.ports import Capabilities, Target
-from specviz.settings import Settings
+from specviz.settings import Settings, is_text
 
 
 def refuse_empty(prompt: str) -> None:
-    """Refuse a prompt of nothing but space.
+    """Refuse a prompt of nothing but space, or of bytes that are no text.
 
     Raises:
-        PromptError: it is empty.
+        PromptError: it is empty, or cannot be encoded.
     """
     if not prompt.strip():
         raise PromptError("The prompt is empty.", "Type a question, or choose an example.")
+    if not is_text(prompt):
+        raise PromptError("The prompt is not valid text: it holds bytes that are not UTF-8.", "Give it as UTF-8.")
 
 
 def prepare(target: Target, settings: Settings, prompt: str) -> tuple[str, list[int]]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from specviz import baseline, trace
 from specviz.decoding import speculative
+from specviz.environment import environment, secrets
 from specviz.errors import RunError, SpecvizError
 from specviz.events import Done, Error, Event, Guarantee, TimeSplit
 from specviz.metrics import RunState
@@ -28,8 +29,9 @@ from specviz.settings import Sampling, Settings
 
 log = logging.getLogger(__name__)
 
-#: A run whose events nobody takes for this long ends itself; a network blip of a browser is shorter.
-ABANDONED_AFTER_S = 15.0
+#: A run whose events nobody takes for this long ends itself. Longer than a browser lets a hidden tab sleep; a page
+#: that knows that its tab was closed stops the run sooner.
+ABANDONED_AFTER_S = 90.0
 _QUEUE_SIZE = 4096
 
 Phase = Literal["queued", "loading", "baseline", "running", "finished"]
@@ -51,6 +53,14 @@ class PairBuilder(Protocol):
         ...
 
 
+class _Queue(Protocol):
+    """The host, as a run sees it."""
+
+    def position(self, run: Run) -> int: ...
+
+    def withdraw(self, run: Run) -> None: ...
+
+
 class Run:
     """One generation: started by `ModelHost.start`, drained by whoever shows it.
 
@@ -60,16 +70,19 @@ class Run:
         phase, progress: what the run is doing now, and how far the present wait has come.
     """
 
-    def __init__(self, settings: Settings, prompt: str, abandoned_after_s: float = ABANDONED_AFTER_S) -> None:
+    def __init__(
+        self, settings: Settings, prompt: str, queue_of: _Queue, abandoned_after_s: float = ABANDONED_AFTER_S
+    ) -> None:
         self.id = uuid.uuid4().hex
         self.settings, self.prompt = settings, prompt
         self.state = RunState()
         self.phase: Phase = "queued"
         self.progress: Progress | None = None
-        self.ahead: Callable[[], int] = lambda: 0
         self.started_at = time.time()
+        self._secrets = secrets(environment())
         self._events: list[Event] = []
-        self._queue: queue.Queue[Event] = queue.Queue(_QUEUE_SIZE)
+        self._queue: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._queue_of = queue_of
         self._stop = threading.Event()
         self._finished = threading.Event()
         self._abandoned_after_s = abandoned_after_s
@@ -83,7 +96,7 @@ class Run:
     @property
     def queue_position(self) -> int:
         """Runs that go first."""
-        return self.ahead() if self.phase == "queued" else 0
+        return self._queue_of.position(self) if self.phase == "queued" else 0
 
     def drain(self, budget: int = 5000) -> int:
         """Take what has arrived into `state`, at most `budget` events. Never blocks. Returns how many."""
@@ -98,37 +111,64 @@ class Run:
         return budget
 
     def stop(self, timeout: float = 0.0) -> bool:
-        """Ask the run to end within its present round; any number of times, from any thread.
+        """Ask the run to end within its present round, or at once while it is queued.
+
+        Any number of times, from any thread.
 
         Returns:
             Whether it had ended after at most `timeout` seconds.
         """
         self._stop.set()
+        self._queue_of.withdraw(self)
         return self._finished.wait(timeout) if timeout > 0 else self._finished.is_set()
 
     def trace_lines(self) -> Iterator[str]:
         """The recording so far, line by line."""
-        return trace.lines(self.settings, list(self._events))
+        return trace.lines(self.settings, list(self._events), self._secrets)
 
     # What follows is the host's side.
 
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody asked it to end."""
+        return self._stop.is_set()
+
     def cancelled(self) -> bool:
         """Whether the run should end: it was stopped, or nobody takes its events any more."""
-        return self._stop.is_set() or time.monotonic() - self._drained_at > self._abandoned_after_s
+        return self.stopped or time.monotonic() - self._drained_at > self._abandoned_after_s
 
     def report(self, progress: Progress) -> None:
         """Note how far the present wait has come."""
         self.progress = progress
 
     def put(self, event: Event) -> bool:
-        """Hand over one event, waiting for room; False once nobody takes them any more."""
-        while True:
-            try:
-                self._queue.put(event, timeout=0.1)
-                return True
-            except queue.Full:
-                if time.monotonic() - self._drained_at > self._abandoned_after_s:
-                    return False
+        """Hand over one event, waiting for room; False once nobody takes them any more.
+
+        A run that was stopped waits no more: what is left of its round is little.
+        """
+        while self._queue.qsize() >= _QUEUE_SIZE and not self._stop.wait(0.05):
+            if self.cancelled():
+                return False
+        self._queue.put(event)
+        return True
+
+    def ended_early(self) -> Done | Error:
+        """The last event of a run that was cancelled before its first token."""
+        if not self.stopped:
+            return self.abandoned()
+        return Done(
+            total_tokens=0, total_accepted=0, total_drafted=0, total_tested=0, total_rounds=0, generated_text="",
+            token_ids=(), finish_reason="stopped", total=TimeSplit(), tokens_per_second=None, baseline_tps=None,
+            speedup=None, guarantee=Guarantee("UNKNOWN", "Stopped before the first token."),
+        )  # fmt: skip
+
+    def abandoned(self) -> Error:
+        """The last event of a run that nobody watched."""
+        return Error(
+            "Abandoned",
+            f"Nobody watched this run for {self._abandoned_after_s:g} seconds, so it was ended.",
+            "Run it again and keep the page in view: browsers put hidden tabs to sleep.",
+        )
 
     def finish(self) -> None:
         """Mark the end: nothing more will come."""
@@ -155,6 +195,7 @@ class ModelHost:
         self._jobs: queue.SimpleQueue[Run | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._waiting: list[Run] = []
+        self._current: Run | None = None
         self._closed = False
         self._baselines: dict[tuple[str, Sampling], baseline.Baseline] = {}
         self._thread = threading.Thread(target=self._work, name="specviz-models", daemon=True)
@@ -170,8 +211,7 @@ class ModelHost:
         """
         refuse_empty(prompt)
         self._check(settings)
-        run = Run(settings, prompt, self._abandoned_after_s)
-        run.ahead = lambda: self._position(run)
+        run = Run(settings, prompt, self, self._abandoned_after_s)
         with self._lock:
             if self._closed:
                 raise RunError("The model host was closed.", "Restart specviz.")
@@ -190,20 +230,35 @@ class ModelHost:
             run.stop()
         self._thread.join(timeout)
 
-    def _position(self, run: Run) -> int:
+    def position(self, run: Run) -> int:
+        """How many live runs go before this one."""
         with self._lock:
-            return self._waiting.index(run) if run in self._waiting else 0
+            before = self._waiting[: self._waiting.index(run)] if run in self._waiting else []
+        return sum(not r.cancelled() for r in before)
+
+    def withdraw(self, run: Run) -> None:
+        """End a run that has not begun; others are left alone."""
+        with self._lock:
+            if run is self._current or run not in self._waiting:
+                return
+            self._waiting.remove(run)
+        run.put(run.ended_early())
+        run.finish()
 
     def _work(self) -> None:
         builder: PairBuilder | None = None
         while (run := self._jobs.get()) is not None:
+            with self._lock:
+                if run not in self._waiting:
+                    continue
+                self._current = run
             try:
                 if builder is None:
                     builder = self._make_builder()
                 self._do(run, builder)
             except SpecvizError as exc:
                 # A download that was stopped ends in an error of its own; the person who stopped it sees "stopped".
-                run.put(_stopped_early() if run.cancelled() else Error(type(exc).__name__, exc.message, exc.remedy))
+                run.put(run.ended_early() if run.cancelled() else Error(type(exc).__name__, exc.message, exc.remedy))
             except Exception as exc:
                 # A worker that dies silently leaves a page waiting for ever: report, and live on for the next run.
                 log.exception("a run failed")
@@ -215,18 +270,19 @@ class ModelHost:
             finally:
                 with self._lock:
                     self._waiting.remove(run)
+                    self._current = None
                 run.finish()
 
     def _do(self, run: Run, builder: PairBuilder) -> None:
         if run.cancelled():
-            run.put(_stopped_early())
+            run.put(run.ended_early())
             return
         settings = run.settings
         run.phase = "loading"
         pair = builder.build(settings, run.report, run.cancelled)
         text, prompt_ids = prepare(pair.target, settings, run.prompt)
         run.phase = "baseline"
-        measured = self._baseline(pair.target, prompt_ids, run)
+        measured = None if run.cancelled() else self._baseline(pair.target, prompt_ids, run)
         run.phase, run.progress = "running", None
         # Every run starts from empty caches, so that equal seeds give equal runs.
         pair.target.reset()
@@ -242,6 +298,8 @@ class ModelHost:
             cancelled=run.cancelled,
         )
         for event in events:
+            if isinstance(event, Done) and event.finish_reason == "stopped" and not run.stopped:
+                event = run.abandoned()
             if not run.put(event):
                 return
 
@@ -249,16 +307,8 @@ class ModelHost:
         key = baseline.key(target.name, run.settings.sampling)
         if key not in self._baselines:
             found = baseline.measure(target, prompt_ids, run.settings, on_progress=run.report, cancelled=run.cancelled)
-            if found.tokens_per_second is None or run.cancelled():
-                # A measurement that was cut short is not kept.
+            if not found.complete:
+                # Cut short, or next to the end of the context: it must not stand for other prompts.
                 return found.tokens_per_second
             self._baselines[key] = found
         return self._baselines[key].tokens_per_second
-
-
-def _stopped_early() -> Done:
-    return Done(
-        total_tokens=0, total_accepted=0, total_drafted=0, total_tested=0, total_rounds=0, generated_text="",
-        token_ids=(), finish_reason="stopped", total=TimeSplit(), tokens_per_second=None, baseline_tps=None,
-        speedup=None, guarantee=Guarantee("UNKNOWN", "Stopped before the first token."),
-    )  # fmt: skip

@@ -203,7 +203,7 @@ def _probabilistic(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judge
     qx = q.prob(x)
     if qx <= 0:
         raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from the q that came with it")
-    a = min(1.0, float(p[x]) / qx)
+    a = float(acceptance(p[x : x + 1], np.array([qx]))[0])
     u = float(rng.random())
     if u < a:
         return Judgement(True, x, a, u)

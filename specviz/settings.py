@@ -99,6 +99,14 @@ class Settings:
             raise SettingsError("The draft has no name.", "Try ngram, or none for plain decoding.")
         if any(not s for s in self.stop):
             raise SettingsError("A stop string is empty.", "Leave it out, or give at least one character.")
+        for what, text in (("system prompt", self.system), *(("stop string", s) for s in self.stop)):
+            if not is_text(text):
+                raise SettingsError(f"The {what} is not valid text: {text!r}.", "Give it as UTF-8.")
+        if self.raw and self.system:
+            raise SettingsError(
+                "A system prompt is part of the chat template, and a raw prompt is sent without one.",
+                "Leave one of the two out.",
+            )
 
     @property
     def sampling(self) -> Sampling:
@@ -113,13 +121,6 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict, field by field."""
         return asdict(self) | {"stop": list(self.stop)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Settings:
-        """The inverse of `to_json`; unknown fields, from a newer version, are left out."""
-        known = {f.name for f in fields(cls)}
-        kept = {k: v for k, v in data.items() if k in known}
-        return cls(**(kept | {"stop": tuple(kept.get("stop", ()))}))
 
     @classmethod
     def resolve(cls, *sources: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Settings:
@@ -191,7 +192,16 @@ def _parse(name: str, text: str, variable: str) -> Any:
 def draft_name(text: str) -> str:
     """The drafter that a name means: a bare model name or repository, as in DRAFT_MODEL, is `model:NAME`."""
     text = text.strip()
-    return text if text in ("none", "ngram", "toy") or ":" in text else f"model:{text}"
+    return text if text in ("", "none", "ngram", "toy") or ":" in text else f"model:{text}"
+
+
+def is_text(text: str) -> bool:
+    """Whether a string can be written as UTF-8: the command line hands over bytes that are none as surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _finite(value: object) -> bool:

@@ -10,6 +10,7 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, TextIO
 from specviz import __version__
 from specviz.errors import TraceError
 from specviz.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
-from specviz.settings import SECRETS, Settings
+from specviz.settings import Settings
 
 SCHEMA = 1
 _PACKAGES = ("numpy", "mlx", "mlx-lm", "transformers", "tokenizers")
@@ -66,43 +67,49 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def line(data: dict[str, Any]) -> str:
-    """One JSON line with its newline. Values of secret variables are struck out, wherever they came from."""
+def line(data: dict[str, Any], secrets: Iterable[str] = ()) -> str:
+    """One JSON line with its newline. The text of `secrets` is struck out, wherever it came from."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for variable in SECRETS:
-        secret = os.environ.get(variable, "")
-        if len(secret) >= 8:
-            # As it stands inside a JSON string.
-            text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "[secret]")
+    for secret in secrets:
+        # As it stands inside a JSON string.
+        text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "[secret]")
     return text + "\n"
 
 
-def lines(settings: Settings, events: Iterable[Event]) -> Iterator[str]:
+def lines(settings: Settings, events: Iterable[Event], secrets: Iterable[str] = ()) -> Iterator[str]:
     """A whole trace, line by line."""
-    yield line(header(settings))
+    hidden = tuple(secrets)
+    yield line(header(settings), hidden)
     for event in events:
-        yield line(to_json(event))
+        yield line(to_json(event), hidden)
 
 
 class TraceWriter:
     """Writes a trace as the run goes; a context manager.
 
+    Args:
+        path: the file; its folder is made.
+        settings: for the header.
+        secrets: texts that are struck out, see `specviz.environment.secrets`.
+
     Raises:
         TraceError: the file cannot be written.
     """
 
-    def __init__(self, path: Path, settings: Settings) -> None:
-        self._path = path
+    def __init__(self, path: Path, settings: Settings, secrets: Iterable[str] = ()) -> None:
+        self._path, self._settings, self._secrets = path, settings, tuple(secrets)
         self._file: TextIO | None = None
-        self._settings = settings
 
     def __enter__(self) -> TraceWriter:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("w", encoding="utf-8", errors="surrogatepass")
-            self._file.write(line(header(self._settings)))
+            self._file = self._path.open("w", encoding="utf-8")
+            self._file.write(line(header(self._settings), self._secrets))
             self._file.flush()
         except OSError as exc:
+            if self._file is not None:
+                with suppress(OSError):
+                    self._file.close()
             raise self._failed(exc) from exc
         return self
 
@@ -111,7 +118,7 @@ class TraceWriter:
         if self._file is None:
             raise ValueError("the trace is not open: use it in a with statement")
         try:
-            self._file.write(line(to_json(event)))
+            self._file.write(line(to_json(event), self._secrets))
             if isinstance(event, RunStarted | Metrics | Done | Error):
                 self._file.flush()
         except OSError as exc:
@@ -120,12 +127,18 @@ class TraceWriter:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._file is not None:
+        if self._file is None:
+            return
+        try:
             self._file.close()
+        except OSError as exc:
+            # Closing writes what was not flushed: on a full disk it fails as the write before it did.
+            if kind is None:
+                raise self._failed(exc) from exc
 
     def _failed(self, exc: OSError) -> TraceError:
         return TraceError(
-            f"Cannot write the trace {self._path}: {exc.strerror or exc}.", "Choose another --trace file."
+            f"Cannot write the trace {self._path}: {exc.strerror or exc}.", "Free some space, or choose another file."
         )
 
 
@@ -136,21 +149,20 @@ def read(path: Path) -> Recording:
         TraceError: no such file, not a trace, a newer schema, or damaged before its last line.
     """
     try:
-        with path.open(encoding="utf-8", errors="surrogatepass") as file:
+        # Bytes: a cut may fall inside a character.
+        with path.open("rb") as file:
             return parse(file)
     except OSError as exc:
         raise TraceError(f"Cannot read {path}: {exc.strerror or exc}.", "Give a trace that specviz wrote.") from exc
-    except UnicodeDecodeError as exc:
-        raise TraceError(f"{path} is not a trace: it is not UTF-8 text.", "Give a .jsonl file.") from exc
 
 
-def parse(source: Iterable[str]) -> Recording:
+def parse(source: Iterable[str | bytes]) -> Recording:
     """Read a trace from its lines; the last one may be cut.
 
     Raises:
         TraceError: see `read`.
     """
-    raw = [text for text in source if text.strip()]
+    raw = [text.encode() if isinstance(text, str) else text for text in source if text.strip()]
     if not raw:
         raise TraceError("The trace is empty.", "The run was cut before its first line was written.")
     head, *rest = (_load(text, number, last=number == len(raw)) for number, text in enumerate(raw, 1))
@@ -163,15 +175,14 @@ def parse(source: Iterable[str]) -> Recording:
     return Recording(head, tuple(from_json(data) for data in rest if data is not None))
 
 
-def _load(text: str, number: int, last: bool) -> dict[str, Any] | None:
+def _load(text: bytes, number: int, last: bool) -> dict[str, Any] | None:
     try:
         data = json.loads(text)
-    except json.JSONDecodeError as exc:
-        if last and not text.endswith("\n"):
+    # Not JSON, not UTF-8, or a number or a nesting that Python refuses.
+    except (ValueError, RecursionError) as exc:
+        if last and not text.endswith(b"\n"):
             return None
-        raise TraceError(
-            f"Line {number} of the trace is damaged: {exc.msg}.", "Cut the file before that line."
-        ) from exc
+        raise TraceError(f"Line {number} of the trace is damaged: {exc}.", "Cut the file before that line.") from exc
     if not isinstance(data, dict):
         raise TraceError(f"Line {number} of the trace is not an object.", "Give a .jsonl trace file.")
     return data

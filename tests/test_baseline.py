@@ -16,7 +16,7 @@ def test_it_decodes_plainly_past_stops_and_reports_progress() -> None:
         "stops", FixedScorer([0.1, 0.9]), LetterTokenizer(), Capabilities(True, 2, 999, frozenset({0, 1}))
     )
     found = baseline.measure(target, [0], Settings(temperature=1.0), on_progress=seen.append, tokens=12)
-    assert found.tokens == 13 and found.tokens_per_second and found.median_ms
+    assert found.complete and found.tokens_per_second
     assert (seen[0].done, seen[-1].done, seen[-1].total) == (0, 12, 12)
 
 
@@ -38,12 +38,15 @@ def test_the_first_token_with_its_prefill_is_left_out(monkeypatch: pytest.Monkey
 
 
 def test_a_short_context_still_gives_what_fits() -> None:
-    found = baseline.measure(toy_target(max_context=3), [0, 1], Settings())
-    assert (found.tokens, found.tokens_per_second) == (1, None)
+    assert baseline.measure(toy_target(max_context=3), [0, 1], Settings()) == baseline.Baseline(None, False)
+    some = baseline.measure(toy_target(max_context=9), [0, 1], Settings())
+    assert some.tokens_per_second and not some.complete
 
 
 def test_cancelling_ends_it() -> None:
-    assert baseline.measure(toy_target(), [0], Settings(), cancelled=lambda: True).tokens == 0
+    asked = iter(range(99))
+    found = baseline.measure(toy_target(), [0], Settings(), cancelled=lambda: next(asked) > 5)
+    assert found == baseline.Baseline(None, False), "a measurement that was cut short is none"
 
 
 def test_a_failing_target_is_an_error() -> None:

@@ -1,15 +1,17 @@
 """Runs in the background: queueing, stopping, abandonment, failure; no model library needed."""
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from specviz.catalog import Builder, check
 from specviz.errors import DownloadError, PromptError, RunError, UnknownModelError
 from specviz.events import Done, Error
-from specviz.ports import OnProgress, Progress
+from specviz.ports import OnProgress, Progress, Verdict
 from specviz.runner import ModelHost, Pair, PairBuilder, Run
 from specviz.settings import Settings
 from specviz.trace import parse
@@ -46,6 +48,32 @@ def drained(run: Run) -> Run:
 
     until(over)
     return run
+
+
+class Endless:
+    """Decodes the toy without end, slowly, and counts how often caches are cleared."""
+
+    def __init__(self) -> None:
+        self.resets = 0
+
+    def build(self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]) -> Pair:
+        pair = Builder().build(settings)
+        target, real = pair.target, pair.target.verify
+
+        def slow(*arguments: Any) -> Verdict:
+            threading.Event().wait(0.002)
+            return real(*arguments)
+
+        def counted() -> None:
+            self.resets += 1
+
+        target.verify = slow  # type: ignore[method-assign]
+        target.reset = counted  # type: ignore[method-assign]
+        target.capabilities = dataclasses.replace(target.capabilities, stop_ids=frozenset())
+        return pair
+
+
+ENDLESS = Settings(target="toy", draft="ngram", max_tokens=1024, temperature=1.5)
 
 
 class Blocking:
@@ -119,30 +147,54 @@ def test_a_prompt_that_does_not_fit_is_an_error_event(hosts: Callable[..., Model
     assert run.state.error and "context holds" in run.state.error.message and run.state.error.remedy
 
 
-def test_runs_queue_and_know_their_place(hosts: Callable[..., ModelHost]) -> None:
+def test_runs_queue_know_their_place_and_can_be_stopped_there(hosts: Callable[..., ModelHost]) -> None:
     builder = Blocking()
     host = hosts(lambda: builder)
     first, second, third = (host.start(TOY, "the") for _ in range(3))
     assert builder.entered.wait(10)
     assert [r.queue_position for r in (first, second, third)] == [0, 1, 2]
     assert first.phase == "loading" and first.progress == Progress("Downloading", 3, 10, "bytes")
-    assert second.stop() is False
+    assert second.stop(), "a queued run ends at once, whatever the one before it does"
+    assert third.queue_position == 1
+    assert drained(second).state.done and not second.state.started
+    assert second.state.done and second.state.done.finish_reason == "stopped"
     builder.gate.set()
-    assert all(drained(r).done for r in (first, second, third))
-    assert second.state.done and second.state.done.finish_reason == "stopped" and not second.state.started
+    assert all(drained(r).state.started for r in (first, third))
     assert third.state.done and third.state.done.finish_reason != "stopped"
     assert builder.thread == "specviz-models"
 
 
-def test_stop_is_idempotent_from_many_threads_and_ends_soon(hosts: Callable[..., ModelHost]) -> None:
-    run = hosts().start(Settings(target="toy", draft="toy", max_tokens=1024, temperature=1.0), "the")
+def test_stop_ends_an_endless_run_from_many_threads(hosts: Callable[..., ModelHost]) -> None:
+    run = hosts(Endless).start(ENDLESS, "the")
+    until(lambda: run.drain() > 0)
     threads = [threading.Thread(target=run.stop) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert run.stop(10.0) and run.stop()
-    assert drained(run).state.finished
+    done = drained(run).state.done
+    assert done and done.finish_reason == "stopped" and 0 < done.total_tokens < 1024
+
+
+def test_stop_ends_a_run_that_waits_for_room(hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specviz.runner._QUEUE_SIZE", 3)
+    run = hosts(Endless).start(ENDLESS, "the")
+    until(lambda: run._queue.qsize() >= 3)
+    assert run.stop(10.0)
+    done = drained(run).state.done
+    assert done and done.finish_reason == "stopped" and done.total_tokens == len(run.state.text)
+
+
+def test_every_run_starts_from_empty_caches(hosts: Callable[..., ModelHost]) -> None:
+    builder = Endless()
+    host = hosts(lambda: builder)
+    short = dataclasses.replace(ENDLESS, max_tokens=3)
+    drained(host.start(short, "the"))
+    before = builder.resets
+    drained(host.start(short, "the"))
+    # The second run measures no baseline: what was cleared was cleared for the run.
+    assert builder.resets == before + 1
 
 
 def test_stopping_a_download_is_stopped_not_failed(hosts: Callable[..., ModelHost]) -> None:
@@ -154,13 +206,31 @@ def test_stopping_a_download_is_stopped_not_failed(hosts: Callable[..., ModelHos
     assert run.state.error is None and run.state.done and run.state.done.finish_reason == "stopped"
 
 
-def test_a_run_that_nobody_drains_ends_itself(hosts: Callable[..., ModelHost]) -> None:
-    builder = Blocking()
-    host = hosts(lambda: builder, abandoned_after_s=0.2)
-    run = host.start(TOY, "the")
+def test_a_run_that_nobody_watches_ends_itself_and_says_so(hosts: Callable[..., ModelHost]) -> None:
+    host = hosts(Endless, abandoned_after_s=0.3)
+    run = host.start(ENDLESS, "the")
+    until(lambda: run.drain() > 0)
     assert run._finished.wait(10)
-    builder.gate.set()
-    assert drained(host.start(TOY, "the")).state.done
+    state = drained(run).state
+    assert state.error and state.error.kind == "Abandoned" and "0.3 seconds" in state.error.message
+    assert state.text, "what was decoded until then is kept"
+
+
+def test_an_abandoned_load_is_not_said_to_be_stopped(hosts: Callable[..., ModelHost]) -> None:
+    builder = Blocking()
+    run = hosts(lambda: builder, abandoned_after_s=0.2).start(TOY, "the")
+    assert run._finished.wait(10)
+    assert drained(run).state.error and run.state.error and run.state.error.kind == "Abandoned"
+
+
+def test_a_baseline_next_to_the_end_of_the_context_stands_for_its_own_prompt_only(
+    hosts: Callable[..., ModelHost],
+) -> None:
+    host = hosts()
+    drained(host.start(TOY, "b" * 4090))
+    assert not host._baselines
+    drained(host.start(TOY, "b"))
+    assert len(host._baselines) == 1
 
 
 def test_a_full_queue_waits_for_the_consumer_and_loses_nothing(
@@ -199,11 +269,13 @@ def test_a_bug_is_an_error_event_and_the_host_lives_on(
 
 
 def test_closing_stops_everything_and_leaves_no_thread(hosts: Callable[..., ModelHost]) -> None:
-    host = hosts()
-    run = host.start(Settings(target="toy", draft="toy", max_tokens=1024, temperature=1.5), "the")
+    host = hosts(Endless)
+    run = host.start(ENDLESS, "the")
+    until(lambda: run.drain() > 0)
     host.close()
     host.close()
     assert not host._thread.is_alive() and run.stop()
+    assert drained(run).state.done and run.state.finish_reason == "stopped"
     with pytest.raises(RunError, match="closed"):
         host.start(TOY, "the")
 

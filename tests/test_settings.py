@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specviz.environment import environment
+from specviz.environment import environment, secrets
 from specviz.errors import SettingsError
 from specviz.settings import ENVIRONMENT, SECRETS, Settings, draft_name
 
@@ -36,6 +36,7 @@ from specviz.settings import ENVIRONMENT, SECRETS, Settings, draft_name
         ("ngram_max", 0, "longest n-gram"),
         ("target", " ", "target has no name"),
         ("draft", "", "draft has no name"),
+        ("draft", draft_name(" "), "draft has no name"),
         ("stop", ("",), "stop string is empty"),
     ],
 )
@@ -95,9 +96,32 @@ def test_unknown_settings_are_refused() -> None:
         Settings.resolve({"kk": 4})
 
 
-def test_json_gives_back_equal_settings_and_tolerates_newer_fields() -> None:
-    settings = Settings(stop=("a", "b"), temperature=0.8)
-    assert Settings.from_json(settings.to_json() | {"later": 1}) == settings
+def test_json_has_every_field() -> None:
+    data = Settings(stop=("a", "b"), temperature=0.8).to_json()
+    assert data["stop"] == ["a", "b"] and Settings(**data | {"stop": ("a", "b")}).to_json() == data
+
+
+def test_a_system_prompt_and_a_raw_prompt_exclude_each_other() -> None:
+    with pytest.raises(SettingsError, match="chat template"):
+        Settings(system="Be brief.", raw=True)
+
+
+@pytest.mark.parametrize("bad", [{"system": "\udcff"}, {"stop": ("\udcff",)}])
+def test_what_is_no_text_is_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(SettingsError, match="not valid text"):
+        Settings(**bad)  # type: ignore[arg-type]
+
+
+def test_a_damaged_dotenv_is_an_error_with_a_remedy(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / ".env").write_bytes(b"TEMPERATURE=\xff")
+    with pytest.raises(SettingsError, match=".env cannot be read"):
+        environment(tmp_path)
+
+
+def test_secrets_of_dotenv_are_known(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.delenv("CEREBRAS_API_KEY", raising=False)
+    (tmp_path / ".env").write_text("CEREBRAS_API_KEY=csk-planted-123\n")
+    assert secrets(environment(tmp_path)) == ("csk-planted-123",)
 
 
 def test_no_setting_is_a_secret() -> None:

@@ -1,5 +1,7 @@
 """Recordings: what goes in comes out, up to the crash, and no secret with it."""
 
+import errno
+import io
 import json
 import os
 import re
@@ -15,6 +17,7 @@ from specviz import trace
 from specviz.decoding import speculative
 from specviz.errors import TraceError
 from specviz.events import Done, Event, Metrics
+from specviz.metrics import RunState
 from specviz.settings import Settings
 from tests.toys import TOKENIZER, toy_draft, toy_target
 
@@ -57,13 +60,56 @@ def test_a_cut_last_line_is_left_out(recorded: Path, events: list[Event], cut: i
     assert not recording.complete
 
 
-@pytest.mark.parametrize("length", range(0, 400, 37))
-def test_any_cut_is_read_or_refused_clearly(recorded: Path, length: int) -> None:
-    recorded.write_bytes(recorded.read_bytes()[:length])
-    try:
-        trace.read(recorded)
-    except TraceError as exc:
-        assert exc.remedy
+def test_any_cut_behind_the_header_gives_the_complete_lines(tmp_path: Path) -> None:
+    """Also inside a character: kill -9 and a full disk do not ask where."""
+    prompt = "the é 😀"
+    events: list[Event] = list(
+        speculative(
+            toy_draft(), toy_target(), TOKENIZER.encode(prompt), Settings(max_tokens=2), np.random.default_rng(0),
+            prompt_text=prompt,
+        )
+    )  # fmt: skip
+    whole = "".join(trace.lines(SETTINGS, events)).encode()
+    path = tmp_path / "cut.jsonl"
+    for length in range(whole.index(b"\n") + 1, len(whole)):
+        path.write_bytes(whole[:length])
+        read = trace.read(path).events
+        # A last line without its newline may be whole already.
+        assert len(read) - whole[:length].count(b"\n") + 1 in (0, 1) and list(read) == events[: len(read)]
+
+
+def test_a_cut_header_is_refused_with_a_remedy(recorded: Path) -> None:
+    for length in (0, 1, 60):
+        recorded.write_bytes(recorded.read_bytes()[:length])
+        with pytest.raises(TraceError) as refused:
+            trace.read(recorded)
+        assert refused.value.remedy
+
+
+def test_a_judgement_without_its_draft_is_refused(events: list[Event]) -> None:
+    with pytest.raises(TraceError, match="never proposed"):
+        RunState().apply_all(e for e in events if e.type != "draft_token")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_a_full_disk_is_an_error_with_a_remedy() -> None:
+    with pytest.raises(TraceError, match="No space left"), trace.TraceWriter(Path("/dev/full"), SETTINGS):
+        pass
+
+
+def test_a_disk_that_fills_in_the_middle_is_one_error(tmp_path: Path, events: list[Event]) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        close = flush
+
+    with pytest.raises(TraceError, match="No space left"), trace.TraceWriter(tmp_path / "t", SETTINGS) as writer:
+        assert writer._file is not None
+        writer._file.close()
+        writer._file = Full()
+        for event in events:
+            writer.write(event)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +120,11 @@ def test_any_cut_is_read_or_refused_clearly(recorded: Path, length: int) -> None
         (b'{"type": "header", "schema": 99}\n', "schema 99"),
         (b'{"type": "header", "schema": 1}\nnonsense\n{}\n', "Line 2"),
         (b'{"type": "header", "schema": 1}\n[]\n', "not an object"),
-        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"\xff\xfe\x00", "not a header"),
+        (b"\xff\xfe\x00\n", "Line 1"),
+        (b'{"type": "header", "schema": 1}\n' + b"[" * 200_000 + b"\n", "Line 2"),
+        (b'{"type": "header", "schema": 1}\n{"type": "metrics", "round": ' + b"9" * 5000 + b"}\n", "Line 2"),
+        (b'{"type": "header", "schema": 1}\n{"type": "error", "kind": "k", "message": 3}\n', "message is 3"),
         (b'{"type": "header", "schema": 1}\n{"type": "later"}\n', "Unknown event"),
     ],
 )
@@ -93,12 +143,14 @@ def test_a_missing_file_and_an_unwritable_one_are_said(tmp_path: Path) -> None:
         pass
 
 
-def test_a_key_is_struck_out_wherever_it_came_from(monkeypatch: pytest.MonkeyPatch, events: list[Event]) -> None:
+def test_a_key_is_struck_out_wherever_it_came_from(tmp_path: Path, events: list[Event]) -> None:
     key = 'csk-"planted"-key-123'
-    monkeypatch.setenv("CEREBRAS_API_KEY", key)
     leaky = Settings(system=f"my key is {key}")
-    text = "".join(trace.lines(leaky, events))
-    assert key not in text and "planted" not in text and "[secret]" in text
+    with trace.TraceWriter(tmp_path / "t.jsonl", leaky, secrets=[key]) as writer:
+        for event in events:
+            writer.write(event)
+    for text in ("".join(trace.lines(leaky, events, [key])), (tmp_path / "t.jsonl").read_text()):
+        assert key not in text and "planted" not in text and "[secret]" in text
 
 
 def test_kill_9_leaves_every_complete_round(tmp_path: Path) -> None:

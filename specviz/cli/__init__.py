@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
 import sys
@@ -13,6 +14,7 @@ from specviz import __version__
 from specviz.cli.generate import add_generate
 from specviz.cli.models import add_models
 from specviz.cli.replay import add_replay
+from specviz.cli.terminal import INTERRUPTED, print_error
 from specviz.errors import SpecvizError
 
 _INTRO = """\
@@ -49,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0; 1 when the work failed; 2 for bad input; 130 after Ctrl-C.
     """
     options: Any = parser().parse_args(argv)
+    _use_any_character()
     logging.basicConfig(
         level=logging.INFO if options.verbose else logging.WARNING,
         format="%(name)s: %(message)s",
@@ -57,16 +60,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.getLogger("specviz").setLevel(logging.INFO)
     try:
         code: int = options.run(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except SpecvizError as exc:
-        print(f"error: {exc.message}", file=sys.stderr)
-        if exc.remedy:
-            print(f"       {exc.remedy}", file=sys.stderr)
+        print_error(exc.message, exc.remedy)
         return exc.exit_code
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
-        # The reader of standard output has gone (`| head`); keep the interpreter from complaining about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of standard output has gone (`| head`).
+        _discard_output()
         return 0
+    except OSError as exc:
+        print_error(f"The result cannot be written: {exc.strerror or exc}.", "Send the output somewhere else.")
+        _discard_output()
+        return 1
+
+
+def _use_any_character() -> None:
+    """Write what the terminal's encoding lacks as an escape; never end a run over it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Keep the interpreter from trying once more at exit, and complaining."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

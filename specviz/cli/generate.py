@@ -6,7 +6,7 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from specviz import baseline, catalog, report
-from specviz.cli.terminal import ProgressLine, Utf8Stream, painted, safe, write_json
+from specviz.cli.terminal import INTERRUPTED, ProgressLine, Utf8Stream, painted, print_error, safe, write_json
 from specviz.decoding import speculative
-from specviz.environment import environment
-from specviz.errors import PromptError
-from specviz.events import Event, Metrics
+from specviz.environment import environment, secrets
+from specviz.errors import DownloadError, PromptError
+from specviz.events import Metrics
 from specviz.metrics import RunState
 from specviz.prompt import prepare, refuse_empty
 from specviz.settings import RULES, Settings, draft_name
@@ -76,36 +76,58 @@ _FIELDS = (
 def _run(options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in _FIELDS}
     given["stop"] = tuple(options.stop) if options.stop else None
-    settings = Settings.resolve(given, environment=environment())
+    variables = environment()
+    settings = Settings.resolve(given, environment=variables)
     prompt = _read_prompt(options)
     refuse_empty(prompt)
     catalog.check(settings)
-
-    with _stop_on_interrupt() as stopping:
-        state = _decode(options, settings, prompt, stopping)
+    with ExitStack() as stack:
+        stopping = stack.enter_context(_stop_on_interrupt())
+        # Before any work: a file that cannot be written should not cost a run.
+        trace = stack.enter_context(TraceWriter(options.trace, settings, secrets(variables))) if options.trace else None
+        state = _decode(options, settings, prompt, stopping, trace)
+    if state is None:
+        return INTERRUPTED
     if options.json:
         write_json(report.summary(state))
     else:
         print()
         print_summary(state)
     if state.error:
-        print(f"error: {state.error.message} {state.error.remedy}".rstrip(), file=sys.stderr)
+        print_error(state.error.message, state.error.remedy)
         return 1
-    return 130 if stopping.is_set() else 0
+    return INTERRUPTED if stopping.is_set() else 0
 
 
-def _decode(options: argparse.Namespace, settings: Settings, prompt: str, stopping: threading.Event) -> RunState:
-    """Load, measure the baseline, decode; print the text as it grows unless JSON was asked for."""
+def _decode(
+    options: argparse.Namespace,
+    settings: Settings,
+    prompt: str,
+    stopping: threading.Event,
+    trace: TraceWriter | None,
+) -> RunState | None:
+    """Load, measure the baseline, decode; print the text as it grows unless JSON was asked for.
+
+    Returns:
+        The run; None when it was interrupted before the first token.
+    """
     progress = ProgressLine()
-    pair = catalog.Builder().build(settings, progress, stopping.is_set)
+    try:
+        pair = catalog.Builder().build(settings, progress, stopping.is_set)
+    except DownloadError:
+        if stopping.is_set():
+            return None
+        raise
     text, prompt_ids = prepare(pair.target, settings, prompt)
     measured = None
-    if not options.no_baseline:
+    if not options.no_baseline and not stopping.is_set():
         measured = baseline.measure(
             pair.target, prompt_ids, settings, on_progress=progress, cancelled=stopping.is_set
         ).tokens_per_second
     progress.clear()
-    events: Iterable[Event] = speculative(
+    if stopping.is_set():
+        return None
+    events = speculative(
         pair.drafter,
         pair.target,
         prompt_ids,
@@ -116,13 +138,14 @@ def _decode(options: argparse.Namespace, settings: Settings, prompt: str, stoppi
         cancelled=stopping.is_set,
     )
     state, printer = RunState(), Printer()
-    with ExitStack() as stack:
-        if options.trace:
-            events = _recorded(events, stack.enter_context(TraceWriter(options.trace, settings)))
-        for event in events:
-            state.apply(event)
-            if isinstance(event, Metrics) and not options.json:
-                printer.show(state)
+    for event in events:
+        if trace:
+            trace.write(event)
+        state.apply(event)
+        if isinstance(event, Metrics) and not options.json:
+            printer.show(state)
+    if not options.json:
+        printer.finish()
     return state
 
 
@@ -134,7 +157,11 @@ def _read_prompt(options: argparse.Namespace) -> str:
             raise PromptError(
                 f"Cannot read the prompt from {options.prompt_file}: {exc}.", "Give a UTF-8 text file."
             ) from exc
-    return sys.stdin.read() if options.prompt == "-" else str(options.prompt)
+    if options.prompt != "-":
+        return str(options.prompt)
+    if sys.stdin is None:
+        raise PromptError("Standard input is closed.", "Give the prompt with --prompt TEXT or --prompt-file FILE.")
+    return sys.stdin.read()
 
 
 @contextmanager
@@ -154,12 +181,6 @@ def _stop_on_interrupt() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def _recorded(events: Iterable[Event], writer: TraceWriter) -> Iterator[Event]:
-    for event in events:
-        writer.write(event)
-        yield event
-
-
 class Printer:
     """Prints the output as it grows, each token in its colour."""
 
@@ -172,6 +193,10 @@ class Printer:
             node = state.nodes[node_id]
             print(painted(safe(self._stream.feed(node.token_bytes)), node.status, sys.stdout), end="", flush=True)
         self._shown = len(state.text)
+
+    def finish(self) -> None:
+        """Print what is left of a character that was cut by the end of the output."""
+        print(safe(self._stream.finish()), end="", flush=True)
 
 
 def print_summary(state: RunState) -> None:
@@ -195,7 +220,7 @@ def print_summary(state: RunState) -> None:
         f"{figure(tps, '.1f')} tokens/s over {_steady_tokens(state)} tokens, {figure(base, '.1f')} in plain decoding: "
         f"{_verdict(data['speedup'])}",
     ]
-    print("\n".join(lines), file=sys.stderr)
+    print("\n".join(map(safe, lines)), file=sys.stderr)
 
 
 def _ending(state: RunState) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from specviz import report, trace
 from specviz.cli.generate import print_summary
-from specviz.cli.terminal import painted, safe, write_json
+from specviz.cli.terminal import painted, print_error, safe, write_json
 from specviz.events import Metrics
 from specviz.metrics import Node, RunState
 
@@ -32,10 +32,17 @@ def add_replay(commands: Any) -> None:
     )
     p.add_argument("file", type=Path, metavar="FILE", help="a trace that `generate --trace` or the page saved")
     p.add_argument(
-        "--pace", type=float, default=0.0, metavar="X", help="play at X times the recorded speed; 0: at once"
+        "--pace", type=_pace, default=0.0, metavar="X", help="play at X times the recorded speed; 0: at once"
     )
     p.add_argument("--json", action="store_true", help="print the same JSON object as generate --json")
     p.set_defaults(run=_run)
+
+
+def _pace(text: str) -> float:
+    value = float(text)
+    if not (value == 0 or 0.01 <= value <= 1000):
+        raise argparse.ArgumentTypeError(f"must be 0 or from 0.01 to 1000, not {text}")
+    return value
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -55,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
     else:
         print_summary(state)
         if state.error:
-            print(f"The run failed: {state.error.message} {state.error.remedy}".rstrip(), file=sys.stderr)
+            print_error(state.error.message, state.error.remedy)
     return 0
 
 

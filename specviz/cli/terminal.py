@@ -14,6 +14,11 @@ _CONTROLS = {c: f"\\x{c:02x}" for c in (*range(0x20), *range(0x7F, 0xA0)) if chr
 # Marks that reorder what stands beside them.
 _CONTROLS |= {c: f"\\u{c:04x}" for c in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
+_JSON_ESCAPES = {c: f"\\u{c:04x}" for c in _CONTROLS if c >= 0x20}
+
+#: Exit code after Ctrl-C, as shells have it: 128 and the number of the signal.
+INTERRUPTED = 130
+
 COLOURS = {"accepted": "32", "resampled": "33", "bonus": "36", "rejected": "9;31", "ignored": "2"}
 
 
@@ -38,11 +43,23 @@ class Utf8Stream:
         """Text that became whole with these bytes."""
         return self._decoder.decode(data)
 
+    def finish(self) -> str:
+        """What is left: a replacement character where the last one never became whole."""
+        return self._decoder.decode(b"", final=True)
+
 
 def write_json(data: dict[str, Any]) -> None:
     """One object on standard output, a line per field."""
     rows = (f"  {json.dumps(k)}: {json.dumps(v, ensure_ascii=False, allow_nan=False)}" for k, v in data.items())
-    print("{\n" + ",\n".join(rows) + "\n}")
+    # In JSON such characters stand in strings alone, where they may be escaped.
+    print(("{\n" + ",\n".join(rows) + "\n}").translate(_JSON_ESCAPES))
+
+
+def print_error(message: str, remedy: str) -> None:
+    """An error and its remedy on standard error."""
+    print(f"error: {safe(message)}", file=sys.stderr)
+    if remedy:
+        print(f"       {safe(remedy)}", file=sys.stderr)
 
 
 class ProgressLine:

@@ -1,8 +1,10 @@
 """The command line as a person types it, in a process of its own where exit codes and streams matter."""
 
 import json
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,11 @@ def test_text_goes_to_standard_output_and_figures_to_standard_error() -> None:
         (["--prompt", "hi", "--k", "four"], "invalid int"),
         (["--prompt-file", "no/such/file"], "Cannot read the prompt"),
         (["--prompt", "hi", "--stop", ""], "stop string is empty"),
+        (["--prompt", "bad \udcff"], "not valid text"),
+        (["--prompt", "hi", "--system", "x", "--raw"], "chat template"),
+        (["--prompt", "hi", "--draft", ""], "draft has no name"),
+        (["--prompt", "hi", "--target", "local:smollm2-135m", "--draft", "llama-3.2-1b"], "llama3 and smollm2"),
+        (["--prompt", "hi", "--trace", "/dev/full/x"], "Cannot write the trace"),
     ],
 )
 def test_bad_input_is_exit_code_2_with_the_rule(
@@ -107,6 +114,74 @@ def test_the_prompt_comes_from_standard_input_or_a_file(tmp_path: Path) -> None:
     first = specviz("generate", "--prompt", "-", *TOY, "--max-tokens", "8", "--json", text="the draft")
     second = specviz("generate", "--prompt-file", str(tmp_path / "p.txt"), *TOY, "--max-tokens", "8", "--json")
     assert json.loads(first.stdout)["token_ids"] == json.loads(second.stdout)["token_ids"]
+
+
+def test_a_trace_that_cannot_be_written_is_refused_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", *TOY, "--prompt", "hi", "--trace", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert "Cannot write the trace" in err and "Measuring" not in err
+
+
+def test_ctrl_c_keeps_what_was_decoded(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    endless = ["--temperature", "1.9", "--top-k", "30", "--max-tokens", "1024", "--no-baseline", "--seed", "3"]
+    code = (
+        "import threading, sys; from specviz.targets.local import LocalTarget; real = LocalTarget.verify\n"
+        "def slow(*a): threading.Event().wait(0.02); return real(*a)\n"
+        "LocalTarget.verify = slow; from specviz.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "generate",
+        *TOY,
+        *endless,
+        "--prompt",
+        "the",
+        "--trace",
+        str(trace),
+        "--json",
+    ]
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for _ in range(2000):
+        if trace.exists() and trace.read_text().count('"metrics"') >= 3:
+            break
+        threading.Event().wait(0.01)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    data = json.loads(out)
+    assert child.returncode == 130, err
+    assert data["finish_reason"] == "stopped" and 0 < len(data["token_ids"]) < 1024
+
+
+def test_a_hostile_recording_cannot_command_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "evil.jsonl"
+    assert main(["generate", *TOY, "--prompt", "the", "--max-tokens", "4", "--no-baseline", "--trace", str(path)]) == 0
+    evil = path.read_text().replace('"target":"toy"', '"target":"\\u001b]0;x\\u0007\\u202e"')
+    path.write_text(evil + '{"type":"error","kind":"k","message":"\\u001b[2J","remedy":"\\u009b31m"}\n')
+    for extra in ([], ["--json"]):
+        capsys.readouterr()
+        assert main(["replay", str(path), *extra]) == 0
+        out, err = capsys.readouterr()
+        assert not set("\x1b\x07\x9b\u202e") & set(out + err)
+
+
+@pytest.mark.parametrize("pace", ["-1", "nan", "1e-300", "fast"])
+def test_a_pace_that_means_nothing_is_refused(pace: str) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(["replay", "x", "--pace", pace])
+    assert refused.value.code == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_a_result_that_cannot_be_written_is_an_error() -> None:
+    command = [sys.executable, "-m", "specviz", "generate", *TOY, "--prompt", "the", "--no-baseline", "--json"]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60)
+    assert ran.returncode == 1 and "cannot be written" in ran.stderr and "Traceback" not in ran.stderr
 
 
 def test_without_a_baseline_no_speedup_is_claimed() -> None:
