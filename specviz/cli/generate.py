@@ -173,6 +173,7 @@ def _stop_on_interrupt() -> Iterator[threading.Event]:
         if stopping.is_set():
             raise KeyboardInterrupt
         stopping.set()
+        print("Stopping after this step. Ctrl-C once more ends at once.", file=sys.stderr)
 
     before = signal.signal(signal.SIGINT, stop)
     try:
