@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from specviz.views import words
 
 if TYPE_CHECKING:
     from specviz.runner import Run
+
+log = logging.getLogger(__name__)
 
 
 def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
@@ -60,6 +63,10 @@ def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
         visit.start(session.host(catalog), settings, str(st.session_state["prompt"] or ""))
     except SpecvizError as error:
         visit.refused = words.complaint(error)
+    except Exception as exc:
+        # In a callback it would replace the whole page, and everything typed there, by a traceback.
+        log.exception("a run could not be started")
+        visit.refused = words.complaint(words.internal_error(exc))
 
 
 def _download(run: Run) -> None:

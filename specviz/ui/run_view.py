@@ -18,8 +18,8 @@ TREE_POLL_S, NUMBERS_POLL_S, CHARTS_POLL_S = 0.2, 0.5, 1.0
 
 #: Charts stand beside tree and text while there is room for both, and go below them where there is not.
 _SIDE_BY_SIDE = """<style>
-.st-key-run_parts [data-testid="stColumn"] { min-width: min(26rem, 100%); }
-.st-key-run_parts [data-testid="stColumn"] + [data-testid="stColumn"] { min-width: min(270px, 100%); }
+.st-key-run_parts [data-testid="stColumn"] { flex: 7 1 0; min-width: min(26rem, 100%); }
+.st-key-run_parts [data-testid="stColumn"] + [data-testid="stColumn"] { flex: 3 1 0; min-width: min(270px, 100%); }
 </style>"""
 
 _TONES: dict[Tone, BadgeColour] = {"good": "green", "bad": "red", "neutral": "gray"}

@@ -176,8 +176,8 @@ def open_tab(browser: Browser) -> Iterator[Callable[..., Tab]]:
     """Opens tabs; afterwards fails if anything went wrong or out in one of them."""
     tabs: list[Tab] = []
 
-    def open_one(url: str, **context: Any) -> Tab:
-        page = browser.new_page(viewport={"width": 1440, "height": 1100}, **context)
+    def open_one(url: str, width: int = 1440, height: int = 1100, **context: Any) -> Tab:
+        page = browser.new_page(viewport={"width": width, "height": height}, **context)
         page.set_default_timeout(30_000)
         tabs.append(Tab(page, url))
         return tabs[-1]

@@ -200,3 +200,22 @@ def test_labels_can_be_read_in_both_themes(open_tab: Callable, scripted_url: str
     assert tab.tree("tree.text") == tab.page.locator(".text").evaluate(
         "(b) => getComputedStyle(b.getRootNode().host).getPropertyValue('--st-text-color').trim()"
     )
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1240, True), (1280, True), (1366, True), (800, False)])
+def test_charts_stand_beside_the_tree_where_there_is_room(
+    open_tab: Callable, scripted_url: str, width: int, beside: bool
+) -> None:
+    tab = open_tab(scripted_url, width=width, height=768)
+    tab.page.get_by_text("Drafted per round, K").wait_for()
+    tab.run("talk")
+    tab.page.get_by_text("Finished:").wait_for()
+    tab.wait_for_nodes(10)
+    tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3")
+    tree, text = (tab.page.locator(part).bounding_box() for part in (".network", ".text"))
+    gauge = tab.page.locator(".js-plotly-plot").first.bounding_box()
+    if beside:
+        assert gauge["x"] >= tree["x"] + tree["width"] and abs(gauge["y"] - tree["y"]) < 40
+        assert gauge["x"] + gauge["width"] <= width
+    else:
+        assert gauge["y"] >= text["y"] + text["height"]

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from specviz.settings import ENVIRONMENT
-from tests.ui.fakes import FakeCatalog
+from tests.ui.fakes import FakeCatalog, FakeHost
 
 ROOT = Path(__file__).parents[2]
 FAKE = str(Path(__file__).parent / "fake_app.py")
@@ -137,6 +137,24 @@ def test_an_unknown_name_is_refused_and_the_run_before_stays(monkeypatch: pytest
     page = _run(page, "talk")
     assert "nowhere/nothing" in page.error[0].value
     assert page.session_state["visit"].run is before and page.metric
+
+
+def test_a_bug_on_run_is_told_and_the_page_stays(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("<b>lost</b>")
+
+    page = _page()
+    page.slider(key="k").set_value(9).run()
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeHost, "start", broken)
+        page = _run(page, "talk")
+    assert "KeyError" in page.error[0].value and "please report it" in page.error[0].value
+    assert "<b>" not in page.error[0].value
+    assert "KeyError" in caplog.text, "the log has the traceback"
+    assert page.slider(key="k").value == 9 and page.text_area(key="prompt").value == "talk"
+    assert not _until_done(_run(page, "talk")).error
 
 
 def test_a_prompt_that_does_not_fit_is_an_error_of_the_run(toy: None) -> None:
