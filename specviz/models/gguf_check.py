@@ -32,16 +32,21 @@ def check_gguf(path: Path) -> None:
 
     Raises:
         UnsupportedModelError: not GGUF, cut short, a length that cannot be, another architecture, or weights in a form
-            that is not read here.
+            that is not read here; or the file cannot be read.
     """
-    size = path.stat().st_size
-    if size < 24:
-        raise _damaged(path, "it is too short")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        try:
+    try:
+        size = path.stat().st_size
+        if size < 24:
+            raise _damaged(path, "it is too short")
+        with path.open("rb") as file, mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
             _Walk(path, data, size).file()
-        except struct.error as exc:
-            raise _damaged(path, "it ends inside its header") from exc
+    except struct.error as exc:
+        raise _damaged(path, "it ends inside its header") from exc
+    except (OSError, ValueError) as exc:  # ValueError: it became shorter since its size was asked for
+        raise UnsupportedModelError(
+            f"{path.name} cannot be read: {getattr(exc, 'strerror', None) or exc}.",
+            "Look at the permissions of the file, or give another one.",
+        ) from exc
 
 
 def _damaged(path: Path, why: str) -> UnsupportedModelError:

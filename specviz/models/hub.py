@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from specviz.errors import DownloadError, SpecvizError, UnknownModelError
-from specviz.models.workspace import Cancelled, check_cancelled
+from specviz.models.workspace import Cancelled, check_cancelled, require_space
 from specviz.ports import OnProgress, Progress
 
 # What mlx-lm reads of a repository; the same list keeps its own cache look-ups and ours in agreement.
@@ -36,13 +36,14 @@ def cached(repo: str) -> Path | None:
     return folder if (folder / "config.json").exists() and any(folder.glob("model*.safetensors")) else None
 
 
-def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled, download_bytes: int = 0) -> Path:
     """Download a repository into the hub's cache. What was complete of an earlier try is not fetched again.
 
     Args:
         repo: `organisation/name`.
         on_progress: told in bytes.
         cancelled: asked as bytes come in.
+        download_bytes: about how much it is, to refuse at once what the disk cannot hold; 0 where that is unknown.
 
     Raises:
         UnknownModelError: no such repository, or one that needs an account.
@@ -53,6 +54,7 @@ def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled) -> Path:
     what = f"Downloading {repo}"
     on_progress(Progress(what, 0, None, "bytes"))
     try:
+        _require_space(repo, download_bytes)
         return Path(
             snapshot_download(repo, allow_patterns=_PATTERNS, tqdm_class=_bar_that_tells(what, on_progress, cancelled))
         )
@@ -60,6 +62,16 @@ def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled) -> Path:
         raise
     except Exception as exc:  # httpx, requests, the hub and the disk each have their own tree
         raise _explained(repo, exc) from exc
+
+
+def _require_space(repo: str, download_bytes: int) -> None:
+    from huggingface_hub import constants
+
+    cache = Path(constants.HF_HUB_CACHE)
+    blobs = cache / f"models--{repo.replace('/', '--')}" / "blobs"
+    # What came with an earlier try is not fetched again.
+    arrived = sum(path.stat().st_size for path in blobs.iterdir()) if blobs.is_dir() else 0
+    require_space(max(0, download_bytes - arrived), cache)
 
 
 def _explained(repo: str, exc: Exception) -> SpecvizError:

@@ -7,9 +7,12 @@ here imports MLX before a conversion needs it.
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import hashlib
+import os
 import re
 import shlex
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -33,6 +36,7 @@ from specviz.ports import OnProgress, Progress
 DEFAULT = KNOWN[0].name
 # In the keys of converted models: raise it when a conversion writes something else than before.
 _CONVERSION = 1
+_SHOWN_MAX = 200
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -73,27 +77,69 @@ def resolve(name: str) -> ModelSource:
     Raises:
         UnknownModelError: neither a known name, nor of the form `org/name`, nor a folder or GGUF file; near matches
             are suggested.
+        UnsupportedModelError: something is there, but may not be looked at.
     """
     name = name.strip()
     for known in KNOWN:
-        if name.lower() in (known.name, known.source.lower()) and name != WHEEL:
+        if name.lower() == known.name or (known.source != WHEEL and name.lower() == known.source.lower()):
             kind: Literal["wheel", "hub"] = "wheel" if known.source == WHEEL else "hub"
             return ModelSource(known.name, kind, "" if kind == "wheel" else known.source, known)
-    path = Path(name).expanduser()
-    if name and path.is_dir():
-        return ModelSource(name, "folder", str(path.absolute()))
-    if path.suffix.lower() == ".gguf" and path.is_file():
-        return ModelSource(name, "gguf", str(path.absolute()))
-    if _REPOSITORY.fullmatch(name) and path.suffix.lower() != ".gguf" and not name.startswith("."):
-        return ModelSource(name, "hub", name)
-    if path.is_file():
+    path, found = _on_disk(name)
+    if found == "folder":
+        return ModelSource(name, "folder", str(path))
+    gguf = path.suffix.lower() == ".gguf"
+    if found == "file":
+        if gguf:
+            return ModelSource(name, "gguf", str(path))
         raise UnknownModelError(f"{name} is a file, but no GGUF file.", "Give its folder, or a .gguf file.")
+    if _REPOSITORY.fullmatch(name) and not gguf and not name.startswith("."):
+        _check_repository(name)
+        return ModelSource(name, "hub", name)
     names = [known.name for known in KNOWN]
     near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Known names: {', '.join(names)}."
     raise UnknownModelError(
-        f"There is no model {name!r}, and no such folder or file.", f"{hint} A repository is written org/name."
+        f"There is no model {_short(name)!r}, and no such folder or file.", f"{hint} A repository is written org/name."
     )
+
+
+def _on_disk(name: str) -> tuple[Path, Literal["folder", "file", ""]]:
+    """The absolute path that a name may mean, and what is there."""
+    path = Path(name)
+    if not name:
+        return path, ""
+    try:
+        path = path.expanduser().absolute()
+        mode = path.stat().st_mode
+    except PermissionError as exc:
+        raise _unreadable(path, exc) from exc
+    except (OSError, RuntimeError, ValueError):  # not there; too long; no such user's home; a NUL
+        return path, ""
+    return path, "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
+
+
+def _check_repository(name: str) -> None:
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined, unused-ignore]
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as exc:
+        raise UnknownModelError(
+            f"There is no folder {_short(name)!r}, and no repository can be called so.",
+            "A repository is written org/name, of letters, digits, '-', '_' and '.', at most 96 characters, "
+            "with no '--' or '..', and no '-' or '.' at either end.",
+        ) from exc
+
+
+def _unreadable(path: Path, exc: OSError) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"{_short(str(path))} cannot be read: {exc.strerror or exc}.", "Look at its permissions, or give another path."
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _SHOWN_MAX else f"{name[:_SHOWN_MAX]}…"
 
 
 def inspect(name: str) -> ModelSource:
@@ -101,7 +147,8 @@ def inspect(name: str) -> ModelSource:
 
     Raises:
         UnknownModelError: see `resolve`.
-        UnsupportedModelError: a folder that lacks a file, a damaged GGUF file, or one of another architecture.
+        UnsupportedModelError: a folder that lacks a file, a damaged GGUF file, or one of another architecture;
+            something that cannot be read.
     """
     source = resolve(name)
     if source.kind == "folder":
@@ -147,7 +194,9 @@ def pull(name: str, on_progress: OnProgress = lambda progress: None, cancelled: 
     folder = local_path(name)
     if folder is None:
         if source.kind == "hub":
-            folder = hub.fetch(source.location, on_progress, cancelled)
+            folder = hub.fetch(
+                source.location, on_progress, cancelled, source.known.download_bytes if source.known else 0
+            )
         else:
             with disk_errors():
                 folder = _make(source, on_progress, cancelled)
@@ -191,8 +240,12 @@ def check_complete(folder: Path) -> None:
     """Refuse a folder that lacks what a model needs.
 
     Raises:
-        UnsupportedModelError: naming what is missing.
+        UnsupportedModelError: naming what is missing; or the folder cannot be read.
     """
+    try:
+        names = os.listdir(folder)
+    except OSError as exc:
+        raise _unreadable(folder, exc) from exc
     missing = [
         what
         for what, patterns in (
@@ -200,7 +253,7 @@ def check_complete(folder: Path) -> None:
             ("weights (model*.safetensors)", ["model*.safetensors"]),
             ("tokenizer (tokenizer.json)", ["tokenizer.json", "tokenizer.model", "vocab.json", "*.tiktoken"]),
         )
-        if not any(any(folder.glob(p)) for p in patterns)
+        if not any(fnmatch.filter(names, p) for p in patterns)
     ]
     if missing:
         raise UnsupportedModelError(
@@ -248,9 +301,13 @@ def _key(source: ModelSource) -> str:
     """The folder name of a converted model: another file, or another conversion, has another key."""
     if source.kind == "wheel":
         return f"{source.name}-v{_CONVERSION}"
-    path = Path(source.location).resolve()
-    stat = path.stat()
-    seen = hashlib.sha256(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}".encode()).hexdigest()[:12]
+    try:
+        path = Path(source.location).resolve()
+        status = path.stat()
+    except OSError as exc:
+        raise _unreadable(Path(source.location), exc) from exc
+    identity = f"{path}\0{status.st_size}\0{status.st_mtime_ns}".encode(errors="surrogateescape")
+    seen = hashlib.sha256(identity).hexdigest()[:12]
     return f"{re.sub(r'[^A-Za-z0-9._-]', '_', path.stem)[:80]}-{seen}-v{_CONVERSION}"
 
 

@@ -57,16 +57,20 @@ def disk_errors() -> Iterator[None]:
         ) from exc
 
 
-def require_space(needed_bytes: int) -> None:
+def require_space(needed_bytes: int, folder: Path | None = None) -> None:
     """Refuse before the work what could not end well.
+
+    Args:
+        needed_bytes: how much will be written.
+        folder: where; made if it does not exist; None means the cache folder.
 
     Raises:
         OSError: ENOSPC, less than `needed_bytes` free.
     """
-    cache = cache_dir()
-    cache.mkdir(parents=True, exist_ok=True)
-    if shutil.disk_usage(cache).free < needed_bytes:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(cache))
+    folder = folder or cache_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    if shutil.disk_usage(folder).free < needed_bytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 
 @contextmanager

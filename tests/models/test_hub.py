@@ -62,6 +62,34 @@ def test_cancelling_stops_at_the_next_bytes(monkeypatch: pytest.MonkeyPatch) -> 
         hub.fetch(REPO, lambda progress: None, lambda: True)
 
 
+@pytest.fixture
+def small_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A hub's cache of this test's own, with a gigabyte free; gives its folder."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("specviz.models.workspace.shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))
+    return tmp_path / "hub"
+
+
+def test_a_known_model_too_large_for_the_disk_is_refused_before_the_download(
+    monkeypatch: pytest.MonkeyPatch, small_disk: Path
+) -> None:
+    asked = answer(monkeypatch, FileNotFoundError("not cached"))
+    with pytest.raises(DownloadError, match="is full") as caught:
+        store.pull("llama-3.2-3b")
+    assert "HF_HOME" in caught.value.remedy and asked["local_files_only"] is True
+
+
+def test_what_has_arrived_before_needs_no_more_space(
+    monkeypatch: pytest.MonkeyPatch, small_disk: Path, tiny_folder: Path
+) -> None:
+    blobs = small_disk / "models--some-org--some-model" / "blobs"
+    blobs.mkdir(parents=True)
+    with (blobs / "half.incomplete").open("wb") as file:
+        file.truncate(10**9)
+    answer(monkeypatch, tiny_folder)
+    assert hub.fetch(REPO, lambda progress: None, lambda: False, 18 * 10**8) == tiny_folder
+
+
 def hub_error(name: str, status: int) -> Exception:
     from huggingface_hub import errors
 

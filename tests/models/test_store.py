@@ -7,9 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,11 @@ def test_folder_and_gguf_file(tiny_folder: Path, tmp_path: Path) -> None:
         ("zzzz", "Known names"),
         ("no/such/folder", "Known names"),
         ("./nothing", "Known names"),
+        ("Wheel", "Known names"),
+        ("WHEEL", "Known names"),
+        ("~nouser/x.gguf", "Known names"),
+        ("~nouser/a/b", "Known names"),
+        ("nul\0.gguf", "Known names"),
         ("models/missing.gguf", "Known names"),
     ],
 )
@@ -111,6 +117,64 @@ def test_an_unknown_name_suggests_near_ones(name: str, hint: str) -> None:
     with pytest.raises(UnknownModelError) as caught:
         store.resolve(name)
     assert hint in caught.value.remedy and repr(name) in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "x/" * 2500, "a/" + "x" * 5000, "~" + "x" * 5000])
+def test_a_name_too_long_for_the_disk_is_unknown_and_shown_in_part(name: str) -> None:
+    for ask in (store.resolve, store.inspect, store.local_path, store.pull):
+        with pytest.raises(UnknownModelError) as caught:
+            ask(name)
+        assert len(str(caught.value)) < 600 and caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "name", ["a--b/c", "a/b..c", "-a/b", "a/b-", "org/" + "x" * 200, "~nouser/x", "org/na\u00efve\u0301", "a/b.git"]
+)
+def test_a_repository_that_cannot_be(name: str) -> None:
+    with pytest.raises(UnknownModelError) as caught:
+        store.resolve(name)
+    assert "org/name" in caught.value.remedy
+
+
+@pytest.fixture
+def as_user() -> Iterator[None]:
+    """Not root, whom no permission stops."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def closed(tiny_folder: Path) -> Iterator[Path]:
+    """A GGUF file and a folder that may not be read, in a place that everybody reaches."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        write_tiny_gguf(tiny_folder, folder / "closed.gguf").chmod(0)
+        shutil.copytree(tiny_folder, folder / "closed")
+        (folder / "closed").chmod(0)
+        yield folder
+        (folder / "closed").chmod(0o700)
+
+
+@pytest.mark.parametrize("name", ["closed.gguf", "closed", "closed/inside.gguf"])
+def test_what_may_not_be_read_says_so(closed: Path, as_user: None, name: str) -> None:
+    with pytest.raises(UnsupportedModelError, match="cannot be read: Permission denied") as caught:
+        store.inspect(str(closed / name))
+    assert "permissions" in caught.value.remedy
+
+
+def test_a_file_that_vanishes_while_it_is_looked_at(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = store.ModelSource("gone.gguf", "gguf", "/no/such/gone.gguf")
+    monkeypatch.setattr(store, "resolve", lambda name: gone)
+    for ask in (store.inspect, store.local_path, store.pull):
+        with pytest.raises(UnsupportedModelError, match="cannot be read"):
+            ask("gone.gguf")
 
 
 def test_a_file_of_another_kind(tmp_path: Path) -> None:
