@@ -5,11 +5,13 @@ Every widget has a key and persists for the session, so a wrong value, a run or 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from specviz.errors import SettingsError
 from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, draft_name
 from specviz.ui.session import Catalog
 from specviz.views import words
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from specviz.catalog import Choice
 
 FEWEST_TOKENS = 16
+#: The largest whole number that a browser holds exactly.
+WHOLE_MAX = 2**53 - 1
 
 
 def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
@@ -31,9 +35,9 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
         target = _model("Target", catalog.targets(), defaults.target, "The model whose output you want.")
         draft = _model("Draft", catalog.drafts(target), defaults.draft, "Proposes tokens that the target then judges.")
         k = _slider("Drafted per round, K", "k", defaults.k, 1, K_MAX, help="Tokens that the draft proposes per round.")
-        temperature = st.slider(
-            "Temperature", 0.0, TEMPERATURE_MAX, step=0.05, key="temperature", persist_state="session",
-            value=defaults.temperature, help="0 always takes the most probable token.",
+        temperature = _fine_slider(
+            "Temperature", "temperature", defaults.temperature, 0.0, TEMPERATURE_MAX,
+            help="0 always takes the most probable token.",
         )  # fmt: skip
         max_tokens = _slider(
             "Max tokens", "max_tokens", defaults.max_tokens, FEWEST_TOKENS, MAX_TOKENS_MAX, help="Met exactly."
@@ -43,8 +47,8 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
         )
         tau = defaults.tau
         if rule == "threshold":
-            tau = st.slider(
-                "Bar τ", 0.05, 1.0, step=0.05, key="tau", persist_state="session", value=max(0.05, defaults.tau),
+            tau = _fine_slider(
+                "Bar τ", "tau", defaults.tau, 0.05, 1.0,
                 help="A draft token stays when the target gives it at least this probability.",
             )  # fmt: skip
         st.caption(words.escape_markdown(words.rule_in_words(rule, temperature, tau)))
@@ -53,11 +57,11 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
                 "Top-k", min_value=0, value=defaults.top_k, key="top_k", persist_state="session", help="0 is off."
             )
             top_p = st.number_input(
-                "Top-p", 0.01, 1.0, step=0.05, value=max(0.01, defaults.top_p), key="top_p", persist_state="session",
-                help="1 is off.",
+                "Top-p", min(0.01, defaults.top_p), 1.0, step=0.05, value=defaults.top_p, format="%.4g", key="top_p",
+                persist_state="session", help="1 is off.",
             )  # fmt: skip
             seed = st.number_input(
-                "Seed", min_value=0, value=min(defaults.seed, 2**53 - 1), key="seed", persist_state="session",
+                "Seed", min_value=0, max_value=WHOLE_MAX, value=defaults.seed, key="seed", persist_state="session",
                 help="The same seed and settings give the same output. 0 is a seed like any other.",
             )  # fmt: skip
             system = st.text_area(
@@ -74,6 +78,17 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def refuse_what_no_widget_holds(defaults: Settings) -> None:
+    """Refuse first values that the form would have to change.
+
+    Raises:
+        SettingsError: a whole number is beyond what a browser holds exactly.
+    """
+    for what, value in (("seed", defaults.seed), ("top-k", defaults.top_k)):
+        if value > WHOLE_MAX:
+            raise SettingsError(f"On this page the {what} is at most {WHOLE_MAX}, not {value}.")
+
+
 def as_typed(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields as they are now: a click on Run may bring a value that was typed after the form was drawn."""
     now = {name: st.session_state.get(name, value) for name, value in fields.items()}
@@ -86,6 +101,17 @@ def _slider(label: str, key: str, value: int, low: int, high: int, help: str) ->
     """A whole-number slider; a default outside of its range, as the environment may hold, widens it."""
     low, high = min(low, value), max(high, value)
     return int(st.slider(label, low, high, value=value, key=key, persist_state="session", help=help))
+
+
+def _fine_slider(label: str, key: str, value: float, low: float, high: float, help: str) -> float:
+    """A slider in steps of 0.05, or in finer ones and from a lower end where its default needs that."""
+    step = next((s for s in (0.05, 0.01) if math.isclose(value / s, round(value / s))), 0.001)
+    low = min(low, value)
+    return float(
+        st.slider(
+            label, low, high, step=step, value=value, format="%.4g", key=key, persist_state="session", help=help
+        )
+    )  # fmt: skip
 
 
 def _model(label: str, choices: Sequence[Choice], default: str, help: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from specviz.environment import environment
-from specviz.errors import SpecvizError
-from specviz.settings import Settings
+from specviz.errors import SettingsError, SpecvizError
+from specviz.settings import ENVIRONMENT, Settings
 from specviz.ui import components, page, session
 from specviz.ui.controls import show_controls
-from specviz.ui.form import settings_form
+from specviz.ui.form import refuse_what_no_widget_holds, settings_form
 from specviz.ui.run_view import show_run
 from specviz.ui.session import Catalog
 from specviz.ui.welcome import show_welcome
@@ -32,8 +32,20 @@ def show(catalog: Catalog) -> None:
 
 
 def _defaults() -> tuple[Settings, str]:
-    """First values from the environment and `.env`; where one is bad, the built-in ones and a complaint."""
+    """First values from the environment and `.env`, and a complaint about each variable that had to be left out."""
     try:
-        return Settings.resolve(environment=environment()), ""
+        found = environment()
     except SpecvizError as error:
         return Settings(), words.complaint(error) + "\n\nThe built-in defaults are used instead."
+    good: dict[str, str] = {}
+    complaints = []
+    for variable in ENVIRONMENT:
+        try:
+            tried = {**good, variable: found.get(variable, "")}
+            refuse_what_no_widget_holds(Settings.resolve(environment=tried))
+            good = tried
+        except SpecvizError as error:
+            named = "" if variable in error.message else f"{variable}: "
+            told = SettingsError(named + error.message, error.remedy)
+            complaints.append(words.complaint(told) + "\n\nThe built-in default is used instead.")
+    return Settings.resolve(environment=good), "\n\n".join(complaints)

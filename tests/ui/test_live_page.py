@@ -115,6 +115,39 @@ def test_a_bad_environment_is_one_clear_error_and_the_page_works(monkeypatch: py
     assert _until_done(_run(page, "talk")).success
 
 
+def test_one_bad_variable_leaves_the_good_ones_in_force(toy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in {"SPECULATION_K": "99", "TEMPERATURE": "warm", "MAX_TOKENS": "200"}.items():
+        monkeypatch.setenv(name, text)
+    page = _page()
+    (error,) = (e.value.replace("\\", "") for e in page.error)
+    assert "SPECULATION_K: K must be a whole number from 1 to 16, not 99." in error
+    assert error.count("TEMPERATURE") == 1 and "MAX_TOKENS" not in error
+    assert page.selectbox(key="target").value == page.selectbox(key="draft").value == "toy"
+    assert page.slider(key="max_tokens").value == 200
+    assert page.slider(key="k").value == 4 and page.slider(key="temperature").value == 0.0
+
+
+def test_small_values_of_the_environment_are_not_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"SPECVIZ_TOP_P": 0.005, "SPECVIZ_TAU": 0.02, "TEMPERATURE": 0.333, "SPECVIZ_SEED": 2**53 - 1}
+    for name, value in values.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setenv("SPECVIZ_RULE", "threshold")
+    page = _until_done(_run(_page(), "talk"))
+    assert not page.error
+    used = page.session_state["visit"].run.settings
+    assert [used.top_p, used.tau, used.temperature, used.seed] == list(values.values())
+
+
+@pytest.mark.parametrize(("variable", "key"), [("SPECVIZ_SEED", "seed"), ("SPECVIZ_TOP_K", "top_k")])
+def test_a_number_that_no_browser_holds_is_refused_and_not_changed(
+    monkeypatch: pytest.MonkeyPatch, variable: str, key: str
+) -> None:
+    monkeypatch.setenv(variable, str(2**53))
+    page = _page()
+    assert variable in page.error[0].value.replace("\\", "") and str(2**53) in page.error[0].value
+    assert page.number_input(key=key).value == 0
+
+
 @pytest.mark.parametrize("prompt", ["", "  \n"])
 def test_an_empty_prompt_is_refused_and_everything_is_kept(prompt: str) -> None:
     page = _page()
