@@ -44,8 +44,8 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
         st.button("Stop", icon=":material/stop:", disabled=not visit.live, on_click=visit.stop)
         if visit.run is not None:
             _download(visit.run)
-    if visit.refused:
-        page.show_error(visit.refused)
+    if refusal := visit.refusal(_asked(catalog, fields)):
+        page.show_error(refusal)
 
 
 def _take_example() -> None:
@@ -59,14 +59,23 @@ def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
     if visit.live:
         return
     try:
-        settings = Settings.resolve(as_typed(fields))
-        visit.start(session.host(catalog), settings, str(st.session_state["prompt"] or ""))
+        settings = Settings.resolve(as_typed(catalog, fields))
+        visit.start(session.host(catalog), settings, _prompt())
     except SpecvizError as error:
-        visit.refused = words.complaint(error)
+        visit.refuse(words.complaint(error), _asked(catalog, fields))
     except Exception as exc:
         # In a callback it would replace the whole page, and everything typed there, by a traceback.
         log.exception("a run could not be started")
-        visit.refused = words.complaint(words.internal_error(exc))
+        visit.refuse(words.complaint(words.internal_error(exc)), _asked(catalog, fields))
+
+
+def _prompt() -> str:
+    return str(st.session_state["prompt"] or "")
+
+
+def _asked(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """All that a click on Run would ask for now."""
+    return as_typed(catalog, fields) | {"prompt": _prompt()}
 
 
 def _download(run: Run) -> None:

@@ -6,7 +6,7 @@ Every widget has a key and persists for the session, so a wrong value, a run or 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -32,8 +32,12 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
         defaults: first values of the widgets, from the environment and `.env`.
     """
     with st.sidebar:
-        target = _model("Target", catalog.targets(), defaults.target, "The model whose output you want.")
-        draft = _model("Draft", catalog.drafts(target), defaults.draft, "Proposes tokens that the target then judges.")
+        target = _model(
+            "Target", catalog.targets(), defaults.target, _target_name, "The model whose output you want."
+        )  # fmt: skip
+        draft = _model(
+            "Draft", catalog.drafts(target), defaults.draft, draft_name, "Proposes tokens that the target then judges."
+        )
         k = _slider("Drafted per round, K", "k", defaults.k, 1, K_MAX, help="Tokens that the draft proposes per round.")
         temperature = _fine_slider(
             "Temperature", "temperature", defaults.temperature, 0.0, TEMPERATURE_MAX,
@@ -89,12 +93,23 @@ def refuse_what_no_widget_holds(defaults: Settings) -> None:
             raise SettingsError(f"On this page the {what} is at most {WHOLE_MAX}, not {value}.")
 
 
-def as_typed(fields: Mapping[str, Any]) -> dict[str, Any]:
+def as_typed(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields as they are now: a click on Run may bring a value that was typed after the form was drawn."""
     now = {name: st.session_state.get(name, value) for name, value in fields.items()}
-    for name in ("target", "draft"):
-        now[name] = str(now[name] or fields[name]).strip()
-    return now | {"draft": draft_name(now["draft"]), "system": now["system"] or ""}
+    target = _meant(now["target"] or fields["target"], catalog.targets(), _target_name)
+    draft = _meant(now["draft"] or fields["draft"], catalog.drafts(target), draft_name)
+    return now | {"target": target, "draft": draft, "system": now["system"] or ""}
+
+
+def _meant(typed: str, choices: Sequence[Choice], bare: Callable[[str], str]) -> str:
+    """The model that a text means: a title in any case, or a name; `bare` completes a name of no kind."""
+    text = typed.strip()
+    by_title = {c.title.casefold(): c.name for c in choices}
+    return by_title.get(text.casefold()) or bare(text)
+
+
+def _target_name(text: str) -> str:
+    return text if text == "toy" or ":" in text else f"local:{text}"
 
 
 def _slider(label: str, key: str, value: int, low: int, high: int, help: str) -> int:
@@ -114,9 +129,10 @@ def _fine_slider(label: str, key: str, value: float, low: float, high: float, he
     )  # fmt: skip
 
 
-def _model(label: str, choices: Sequence[Choice], default: str, help: str) -> str:
+def _model(label: str, choices: Sequence[Choice], default: str, bare: Callable[[str], str], help: str) -> str:
     """A model by its title, or any other name typed in; says under it what choosing it means."""
     by_name = {c.name: c for c in choices}
+    default = _meant(default, choices, bare)
     names = list(by_name) if default in by_name else [default, *by_name]
     key = label.lower()
     if st.session_state.get(key) not in (None, *names):
@@ -126,7 +142,7 @@ def _model(label: str, choices: Sequence[Choice], default: str, help: str) -> st
         # Only what never changes: the browser sends the label back, and one that is gone would be a new name.
         format_func=lambda name: by_name[name].title if name in by_name else name,
     )  # fmt: skip
-    name = str(chosen or default).strip()
+    name = _meant(str(chosen or default), choices, bare)
     about = by_name.get(name)
     st.caption(_about(about) if about else "Not in the list: it is looked up when you press Run.")
     return name

@@ -6,13 +6,23 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from specviz.events import Error
+from specviz.events import Error, FinishReason
 from specviz.ui import page
 from specviz.views import summary, words
 
 if TYPE_CHECKING:
     from specviz.ports import Progress
     from specviz.runner import Run
+
+
+#: What ends the sentence "There is no text: …", with what may help.
+_EMPTY: dict[FinishReason, str] = {
+    "stop_token": " at once. Another prompt, or the raw prompt switched the other way, may get more out of it.",
+    "stop_string": " before any other text.",
+    "max_tokens": " by tokens that are no text. More max tokens may get further.",
+    "context_full": ". A shorter prompt leaves room for an answer.",
+    "stopped": ".",
+}
 
 
 def show_header(run: Run) -> None:
@@ -82,11 +92,7 @@ def _finished(run: Run) -> None:
     if done.finish_reason == "stopped":
         st.warning(f"Stopped by you after {done.total_tokens:,} tokens.", icon=":material/stop_circle:")
     elif done.total_tokens == 0 or not done.generated_text:
-        st.warning(
-            "The model ended its answer at once: there is no text. Another prompt, or the raw prompt switched the "
-            "other way, may get more out of it.",
-            icon=":material/text_fields:",
-        )
+        st.warning(f"There is no text: {reason}{_EMPTY[done.finish_reason]}", icon=":material/text_fields:")
     else:
         seconds = done.total.wall_ms / 1000
         st.success(

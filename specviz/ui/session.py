@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import streamlit as st
 
@@ -40,13 +41,12 @@ class Visit:
 
     Attributes:
         run: the newest run, or None before the first. view: what the browser has been sent of it.
-        refused: why the last Run started nothing, as Markdown; empty where it did.
     """
 
     def __init__(self) -> None:
         self.run: Run | None = None
         self.view = LiveView()
-        self.refused = ""
+        self._refused: tuple[str, Mapping[str, Any]] = ("", {})
         self._seen_at = time.monotonic()
 
     @property
@@ -66,7 +66,16 @@ class Visit:
         """
         run = host.start(settings, prompt)
         self.stop()
-        self.run, self.view, self.refused = run, LiveView(), ""
+        self.run, self.view, self._refused = run, LiveView(), ("", {})
+
+    def refuse(self, why: str, asked: Mapping[str, Any]) -> None:
+        """Note why a click on Run started nothing, as Markdown, and what it had asked for."""
+        self._refused = (why, asked)
+
+    def refusal(self, asked: Mapping[str, Any]) -> str:
+        """Why exactly this was refused; empty where it was not, so that a complaint goes once its cause is mended."""
+        why, refused = self._refused
+        return why if asked == refused else ""
 
     def stop(self) -> None:
         """Stop the run, if there is one; it ends within its present round."""

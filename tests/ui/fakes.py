@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import cycle, islice
+from typing import get_args
 
 from specviz.catalog import Choice
 from specviz.errors import PromptError, UnknownModelError
-from specviz.events import Done, Event, to_json
+from specviz.events import Done, Event, FinishReason, to_json
 from specviz.metrics import RunState
 from specviz.ports import Progress
 from specviz.settings import Settings
@@ -49,8 +51,14 @@ def _hostile() -> Story:
     return story
 
 
-def _empty() -> Story:
-    return Story().done("stop_token")
+def _empty(reason: FinishReason) -> Story:
+    story = Story()
+    if reason != "stop_token":
+        story.round([Special("<|pad|>")], 1, Special("<|pad|>"))
+    done = story.done(reason).events.pop()
+    assert isinstance(done, Done)
+    story.events.append(replace(done, generated_text="", stop_string="END" if reason == "stop_string" else None))
+    return story
 
 
 SCENES: dict[str, Callable[[], Story]] = {
@@ -60,7 +68,7 @@ SCENES: dict[str, Callable[[], Story]] = {
     "hostile": lambda: _hostile().done(),
     "fails": lambda: _talk(6).failed("The target went away: <b>connection reset</b>.", "Start it again."),
     "fails at once": lambda: Story().failed("A draft has 300 tokens, the target 301.", "Choose another draft."),
-    "empty": _empty,
+    **{f"empty: {reason}": partial(_empty, reason) for reason in get_args(FinishReason)},
 }
 WAITS: dict[str, tuple[str, Progress | None]] = {
     "queued": ("queued", None),

@@ -33,6 +33,13 @@ def _run(page: AppTest, prompt: str) -> AppTest:
     return page
 
 
+def _type(page: AppTest, key: str, text: str) -> None:
+    """Type a name that is not in the list; AppTest can only choose."""
+    box = page.selectbox(key=key)
+    box.options.append(text)
+    box.set_value(text)
+
+
 def _until_done(page: AppTest) -> AppTest:
     """What the browser's timers do: poll until the run has ended."""
     deadline = time.monotonic() + PATIENCE_S
@@ -160,13 +167,50 @@ def test_an_empty_prompt_is_refused_and_everything_is_kept(prompt: str) -> None:
     assert not page.error, "a run that starts takes the complaint away"
 
 
+def test_a_refusal_goes_once_its_cause_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECVIZ_TARGET", "nowhere/nothing")
+    page = _run(_page(), "talk")
+    assert page.error
+    page.run()
+    assert page.error, "it stays as long as the same thing is asked for"
+    page.selectbox(key="target").set_value("toy").run()
+    assert not page.error
+    page = _run(page, " ")
+    assert "prompt is empty" in page.error[0].value
+    page.text_area(key="prompt").set_value("talk").run()
+    assert not page.error
+
+
+@pytest.mark.parametrize(
+    ("target", "draft", "meant"),
+    [
+        ("smollm2-135m", "smollm2-135m", ("local:smollm2-135m", "model:smollm2-135m")),
+        (" smolLM2 135m ", "N-Gram Lookup", ("local:smollm2-135m", "ngram")),
+        ("TOY", "toy draft", ("toy", "toy")),
+        ("toy", "toy", ("toy", "toy")),
+    ],
+)
+def test_typed_names_are_completed_and_titles_understood(
+    monkeypatch: pytest.MonkeyPatch, target: str, draft: str, meant: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(FakeCatalog, "fetched", False)
+    page = _page()
+    _type(page, "target", target)
+    _type(page, "draft", draft)
+    page = _until_done(_run(page, "talk"))
+    run = page.session_state["visit"].run
+    assert (run.settings.target, run.settings.draft) == meant
+    if meant[0] != "toy":
+        assert "135 M parameters" in _said(page), "what the list says about a model is said about a typed one"
+
+
 def test_an_unknown_name_is_refused_and_the_run_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPECVIZ_TARGET", "nowhere/nothing")
     page = _page()
     page.selectbox(key="target").set_value("toy").run()
     page = _until_done(_run(page, "talk"))
     before = page.session_state["visit"].run
-    page.selectbox(key="target").set_value("nowhere/nothing")
+    _type(page, "target", "nowhere/nothing")
     page = _run(page, "talk")
     assert "nowhere/nothing" in page.error[0].value
     assert page.session_state["visit"].run is before and page.metric
@@ -224,9 +268,18 @@ def test_a_failure_at_once_shows_no_empty_charts() -> None:
     assert "is below" not in page.error[0].value and not page.metric
 
 
-def test_an_empty_output_is_said() -> None:
-    page = _until_done(_run(_page(), "empty"))
-    assert "ended its answer at once" in page.warning[0].value and not page.metric
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("stop_token", "the model ended its answer at once."),
+        ("stop_string", "the stop string “END” appeared before any other text."),
+        ("max_tokens", "the token budget is used up by tokens that are no text."),
+        ("context_full", "the context window is full."),
+    ],
+)
+def test_an_empty_output_is_said_with_its_reason(reason: str, said: str) -> None:
+    page = _until_done(_run(_page(), f"empty: {reason}"))
+    assert page.warning[0].value.startswith("There is no text: " + said)
 
 
 def test_stop_ends_the_run_and_says_so() -> None:
