@@ -61,6 +61,7 @@ def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
     try:
         settings = Settings.resolve(as_typed(catalog, fields))
         visit.start(session.host(catalog), settings, _prompt())
+        session.put_into_address(visit)
     except SpecvizError as error:
         visit.refuse(words.complaint(error), _asked(catalog, fields))
     except Exception as exc:

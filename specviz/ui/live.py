@@ -21,7 +21,7 @@ def show(catalog: Catalog) -> None:
     defaults, complaint = _defaults()
     if complaint:
         page.show_error(complaint)
-    fields = settings_form(catalog, defaults)
+    fields = settings_form(catalog, visit.brought or defaults)
     show_controls(catalog, visit, fields)
     if visit.run is None:
         show_welcome()

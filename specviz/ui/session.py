@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 #: A websocket that blinks looks like a closed tab; a run goes on this long without its visitor.
 GRACE_S = 15.0
+
+#: Where the page's address holds the token of its visit.
+ADDRESS = "visit"
 
 
 class Catalog(Protocol):
@@ -41,11 +46,17 @@ class Visit:
 
     Attributes:
         run: the newest run, or None before the first. view: what the browser has been sent of it.
+        token: stands in the page's address once there is a run, so that a reload finds it again.
+        brought: settings of the run that a reload brought along, or None.
     """
 
     def __init__(self) -> None:
         self.run: Run | None = None
         self.view = LiveView()
+        self.token = secrets.token_urlsafe(12)
+        self.brought: Settings | None = None
+        self._lock = threading.Lock()
+        self._left_at = -1.0
         self._refused: tuple[str, Mapping[str, Any]] = ("", {})
         self._seen_at = time.monotonic()
 
@@ -84,26 +95,60 @@ class Visit:
 
     def left(self, grace_s: float = GRACE_S) -> threading.Timer:
         """The connection is gone: stop the run unless the visitor is back within the grace."""
-        timer = threading.Timer(grace_s, self._stop_unless_back, (time.monotonic(),))
+        self._left_at = time.monotonic()
+        timer = threading.Timer(grace_s, self._stop_unless_back, (self._left_at,))
         timer.daemon = True
         timer.start()
         return timer
+
+    def hand_over(self, grace_s: float = GRACE_S) -> Visit | None:
+        """Give the run to the visitor's next session: after a reload, the old one never comes back.
+
+        Returns:
+            The visit that goes on, under the same token; None where there is no run, the visitor is still here (a
+            second tab with the same address), or left too long ago.
+        """
+        with self._lock:
+            here = self._seen_at > self._left_at
+            if self.run is None or here or time.monotonic() - self._left_at > grace_s:
+                return None
+            heir = Visit()
+            heir.run, self.run = self.run, None
+            heir.brought = heir.run.settings
+            heir.token, self.token = self.token, heir.token
+            return heir
 
     def _stop_unless_back(self, left_at: float) -> None:
         if self._seen_at <= left_at:
             self.stop()
 
 
+#: Token → visit, for as long as its session lives.
+_visits: weakref.WeakValueDictionary[str, Visit] = weakref.WeakValueDictionary()
+
+
 def visit() -> Visit:
-    """This visitor's `Visit`, watched for the end of the session."""
+    """This visitor's `Visit`, watched for the end of the session; after a reload, the one from before it."""
     if "visit" not in st.session_state:
-        st.session_state["visit"] = Visit()
+        before = _visits.get(st.query_params.get(ADDRESS, ""))
+        mine = before.hand_over() if before else None
+        if mine is None:
+            mine = Visit()
+        elif mine.run is not None:
+            st.session_state["prompt"] = mine.run.prompt
+        st.session_state["visit"] = _visits[mine.token] = mine
     mine = cast(Visit, st.session_state["visit"])
     mine.touch()
     watched = _watch()
     if mine not in watched:
         watched.append(mine)
     return mine
+
+
+def put_into_address(visit: Visit) -> None:
+    """Let a reload find the visit. Only when a run starts: each change is an entry in the browser's history."""
+    if st.query_params.get(ADDRESS) != visit.token:
+        st.query_params[ADDRESS] = visit.token
 
 
 def _disconnected(watched: list[Visit]) -> None:

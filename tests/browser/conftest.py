@@ -118,6 +118,13 @@ def scripted_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture
+def slow_url(browser: Browser, tmp_path: Path) -> Iterator[str]:
+    """The real page and host with a slow toy pair."""
+    with _serve("tests/ui/slow_app.py", tmp_path, SPECVIZ_TARGET="toy", DRAFT_MODEL="toy") as url:
+        yield url
+
+
+@pytest.fixture
 def first_start_url(browser: Browser, tmp_path: Path) -> Iterator[str]:
     """The scripted page on a machine that has no model yet."""
     with _serve("tests/ui/fake_app.py", tmp_path) as url:

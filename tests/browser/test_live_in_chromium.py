@@ -219,3 +219,53 @@ def test_charts_stand_beside_the_tree_where_there_is_room(
         assert gauge["x"] + gauge["width"] <= width
     else:
         assert gauge["y"] >= text["y"] + text["height"]
+
+
+def test_the_second_of_two_tabs_waits_says_so_and_can_stop_at_once(slow_url: str, open_tab: Callable) -> None:
+    first = open_tab(slow_url)
+    first.run("Hello")
+    first.page.get_by_text("Measuring plain decoding").wait_for()
+    second = open_tab(slow_url)
+    second.run("Hello")
+    second.page.get_by_text("Waiting for 1 other run.").wait_for()
+    second.button("Stop").click()
+    second.page.get_by_text("Stopped by you after 0 tokens").wait_for(timeout=5_000)
+    second.page.locator("button:enabled", has_text="Run").wait_for()
+    first.page.locator("button:enabled", has_text="Stop").wait_for()
+    assert not first.page.get_by_text("Finished:").or_(first.page.get_by_text("Stopped by you")).count()
+    first.button("Stop").click()
+    first.page.get_by_text("Stopped by you after").wait_for()
+
+
+def test_a_reload_goes_on_with_the_run_and_its_prompt_and_settings(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.page.get_by_role("slider", name="Drafted per round, K").press("ArrowRight")
+    tab.run("endless")
+    tab.page.get_by_text("With K = 5").wait_for()
+    some = tab.wait_for_nodes(30)
+    tab.page.reload()
+    tab.wait_for_nodes(some)
+    assert tab.page.get_by_label("Prompt", exact=True).input_value() == "endless"
+    assert tab.page.get_by_role("slider", name="Drafted per round, K").input_value() == "5"
+    ids = tab.tree("tree.nodes.getIds()")
+    assert sorted(ids) == list(range(len(ids))), "all of it is there, also what the first page had been sent"
+    tab.wait_for_nodes(len(ids) + 20)
+    tab.button("Stop").click()
+    tab.page.get_by_text("Stopped by you after").wait_for()
+
+
+def test_a_second_tab_with_the_same_address_has_a_visit_of_its_own(open_tab: Callable, scripted_url: str) -> None:
+    first = open_tab(scripted_url)
+    first.run("endless")
+    some = first.wait_for_nodes(5)
+    first.page.wait_for_url("**/?visit=*")
+    second = open_tab(first.page.url)
+    second.url = scripted_url
+    second.page.get_by_text("Press Run").wait_for()
+    assert second.page.locator("button:enabled", has_text="Run").count()
+    second.run("talk")
+    second.page.get_by_text("Finished:").wait_for()
+    assert second.page.url != first.page.url
+    first.wait_for_nodes(some + 20)
+    first.button("Stop").click()
+    first.page.get_by_text("Stopped by you after").wait_for()

@@ -32,6 +32,29 @@ def test_a_visitor_who_is_back_within_the_grace_keeps_it() -> None:
     assert visit.run.stops == 0
 
 
+def test_a_reload_takes_the_run_along_and_the_old_session_cannot_stop_it() -> None:
+    visit = _visit()
+    run, token = visit.run, visit.token
+    timer = visit.left(grace_s=0.05)
+    heir = visit.hand_over()
+    assert heir.run is run and heir.token == token and heir.brought == run.settings
+    assert visit.run is None and visit.token != token and visit.hand_over() is None
+    timer.join(PATIENCE_S)
+    assert run.stops == 0
+
+
+def test_only_a_visit_that_was_left_within_the_grace_is_handed_over() -> None:
+    visit = _visit()
+    assert visit.hand_over() is None, "a second tab with the same address gets a visit of its own"
+    visit.left().cancel()
+    assert visit.hand_over(grace_s=-1.0) is None
+    visit.touch()
+    assert visit.hand_over() is None, "the connection had only blinked"
+    empty = Visit()
+    empty.left().cancel()
+    assert empty.hand_over() is None
+
+
 def test_a_new_run_stops_the_one_before_and_is_drawn_from_nothing() -> None:
     visit = _visit()
     before, view = visit.run, visit.view
