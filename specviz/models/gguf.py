@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 from specviz.errors import UnsupportedModelError
 from specviz.models.blas import use_fast_blas
 from specviz.models.gguf_check import check_gguf
+from specviz.models.gguf_metadata import Metadata, real, text, texts, whole
 from specviz.models.gguf_tokenizer import special_ids, write_tokenizer
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
+_ANOTHER = "Use another file, or the same model as an MLX folder or a Hugging Face repository."
 _GROUP_SIZE = 32
 _TOP_LEVEL = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 _IN_BLOCK = {
@@ -59,7 +61,7 @@ def convert(gguf: Path, folder: Path) -> None:
     tensors = {_mlx_name(name): w.astype(mx.float16) if w.dtype == mx.float32 else w for name, w in weights.items()}
     config = _config(metadata, tensors)
     if frequencies is not None:
-        config["rope_scaling"] = _llama3_scaling(cast("list[float]", frequencies.tolist()), config)
+        config["rope_scaling"] = _llama3_scaling(cast("list[float]", frequencies.reshape(-1).tolist()), config)
     _write_json(folder / "config.json", config)
     _write_json(folder / "generation_config.json", special_ids(metadata))
     _save(folder / "model.safetensors", tensors)
@@ -90,43 +92,51 @@ def _mlx_name(name: str) -> str:
     )
 
 
-def _config(metadata: Mapping[str, Any], tensors: Mapping[str, mx.array]) -> dict[str, Any]:
-    def number(key: str, default: float | None = None) -> Any:
-        value = metadata.get(f"llama.{key}")
-        if value is None and default is None:
-            raise UnsupportedModelError(f"The GGUF file does not say llama.{key}.", "Use a complete file.")
-        return default if value is None else value.item()
-
-    embedding = tensors.get("model.embed_tokens.weight")
-    if embedding is None:
-        raise UnsupportedModelError("The GGUF file has no token embedding.", "Use a complete file.")
-    heads = number("attention.head_count")
-    head_dim = number("attention.key_length", number("embedding_length") // heads)
-    if number("rope.dimension_count", head_dim) != head_dim:
-        raise UnsupportedModelError("The GGUF model rotates only part of each head, which is not supported.")
+def _config(metadata: Metadata, tensors: Mapping[str, mx.array]) -> dict[str, Any]:
+    hidden = whole(metadata, "llama.embedding_length")
+    heads = whole(metadata, "llama.attention.head_count")
+    kv_heads = whole(metadata, "llama.attention.head_count_kv", heads)
+    if heads % kv_heads:
+        raise UnsupportedModelError(
+            f"The GGUF file says llama.attention.head_count_kv is {kv_heads}, which does not divide {heads} heads.",
+            _ANOTHER,
+        )
+    if "llama.attention.key_length" not in metadata and hidden % heads:
+        raise UnsupportedModelError(
+            f"The GGUF file says llama.attention.head_count is {heads}, which does not divide a width of {hidden}.",
+            _ANOTHER,
+        )
+    head_dim = whole(metadata, "llama.attention.key_length", hidden // heads)
+    if whole(metadata, "llama.rope.dimension_count", head_dim) != head_dim:
+        raise UnsupportedModelError("The GGUF model rotates only part of each head, which is not supported.", _ANOTHER)
     config: dict[str, Any] = {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
-        "hidden_size": number("embedding_length"),
-        "num_hidden_layers": number("block_count"),
-        "intermediate_size": number("feed_forward_length"),
+        "hidden_size": hidden,
+        "num_hidden_layers": whole(metadata, "llama.block_count"),
+        "intermediate_size": whole(metadata, "llama.feed_forward_length"),
         "num_attention_heads": heads,
-        "num_key_value_heads": number("attention.head_count_kv", heads),
+        "num_key_value_heads": kv_heads,
         "head_dim": head_dim,
-        "rms_norm_eps": number("attention.layer_norm_rms_epsilon"),
-        "rope_theta": number("rope.freq_base", 10_000.0),
+        "rms_norm_eps": real(metadata, "llama.attention.layer_norm_rms_epsilon"),
+        "rope_theta": real(metadata, "llama.rope.freq_base", 10_000.0),
         # GGUF stores the rows of q and k in the order of interleaved rotary embedding.
         "rope_traditional": True,
-        "max_position_embeddings": number("context_length"),
-        "vocab_size": embedding.shape[0],
+        "max_position_embeddings": whole(metadata, "llama.context_length"),
+        "vocab_size": len(texts(metadata, "tokenizer.ggml.tokens")),
         "tie_word_embeddings": "lm_head.weight" not in tensors,
         **special_ids(metadata),
     }
-    scaling = metadata.get("llama.rope.scaling.type", "none")
+    if "model.embed_tokens.weight" in tensors:  # it may have padding rows behind the last token
+        config["vocab_size"] = max(config["vocab_size"], tensors["model.embed_tokens.weight"].shape[0])
+    _check_tensors(config, tensors)
+    scaling = text(metadata, "llama.rope.scaling.type", "none")
     if scaling == "linear":
-        config["rope_scaling"] = {"type": "linear", "factor": number("rope.scaling.factor")}
+        config["rope_scaling"] = {"type": "linear", "factor": real(metadata, "llama.rope.scaling.factor")}
     elif scaling != "none":
-        raise UnsupportedModelError(f"The GGUF model scales its positions by {scaling!r}, which is not supported.")
+        raise UnsupportedModelError(
+            f"The GGUF model scales its positions by {scaling!r}, which is not supported.", _ANOTHER
+        )
     bits = {
         name.removesuffix(".scales"): tensors[name.removesuffix("scales") + "weight"].shape[-1] // scales.shape[-1]
         for name, scales in tensors.items()
@@ -141,10 +151,50 @@ def _config(metadata: Mapping[str, Any], tensors: Mapping[str, mx.array]) -> dic
     return config
 
 
+def _check_tensors(config: Mapping[str, Any], tensors: Mapping[str, mx.array]) -> None:
+    """Refuse a file whose weights are not those that its metadata describes: it would convert, and never load."""
+    layers = {name.split(".")[2] for name in tensors if name.startswith("model.layers.")}
+    if len(layers) != config["num_hidden_layers"]:
+        raise UnsupportedModelError(
+            f"The GGUF file says llama.block_count is {config['num_hidden_layers']}, but has {len(layers)} layers.",
+            "Use a complete file.",
+        )
+    hidden, wide = config["hidden_size"], config["intermediate_size"]
+    queries, keys = (config[n] * config["head_dim"] for n in ("num_attention_heads", "num_key_value_heads"))
+    rows = {"model.embed_tokens": config["vocab_size"], "model.norm": hidden}
+    if not config["tie_word_embeddings"]:
+        rows["lm_head"] = config["vocab_size"]
+    in_block = {"attn_q": queries, "attn_k": keys, "attn_v": keys, "ffn_gate": wide, "ffn_up": wide}
+    for layer in range(len(layers)):
+        rows |= {f"model.layers.{layer}.{mlx}": in_block.get(gguf, hidden) for gguf, mlx in _IN_BLOCK.items()}
+    for name, count in rows.items():
+        weight = tensors.get(f"{name}.weight")
+        if weight is None:
+            raise UnsupportedModelError(f"The GGUF file has no {_gguf_name(name)}.", "Use a complete file.")
+        if weight.shape[0] != count:
+            raise UnsupportedModelError(
+                f"The GGUF file has {weight.shape[0]} rows in {_gguf_name(name)}, where its metadata means {count}.",
+                _ANOTHER,
+            )
+
+
+def _gguf_name(name: str) -> str:
+    """The reverse of `_mlx_name`, for a message."""
+    for gguf, mlx in (_IN_BLOCK | _TOP_LEVEL).items():
+        if name.endswith(mlx):
+            return f"{name.removesuffix(mlx).replace('model.layers', 'blk')}{gguf}.weight"
+    return name
+
+
 def _llama3_scaling(factors: list[float], config: Mapping[str, Any]) -> dict[str, Any]:
     """The rule that gave these per-frequency factors; Llama 3.1 and 3.2 files hold the factors alone."""
+    other_rule = UnsupportedModelError(
+        "The GGUF model scales its positions by a rule other than Llama 3's (rope_freqs.weight).", _ANOTHER
+    )
     half, base = config["head_dim"] // 2, config["rope_theta"]
     factor = max(factors)
+    if not 0 < factor < math.inf:
+        raise other_rule
     low, high, trained = _LLAMA3_ROPE.values()
     expected = []
     for i in range(half):
@@ -152,7 +202,7 @@ def _llama3_scaling(factors: list[float], config: Mapping[str, Any]) -> dict[str
         smooth = min(1.0, max(0.0, (turns - low) / (high - low)))
         expected.append(1.0 / ((1 - smooth) / factor + smooth))
     if len(factors) != half or any(abs(a - b) > 0.01 * b for a, b in zip(factors, expected, strict=True)):
-        raise UnsupportedModelError("The GGUF model scales its positions by a rule other than Llama 3's.")
+        raise other_rule
     return {"rope_type": "llama3", "factor": factor, **_LLAMA3_ROPE}
 
 

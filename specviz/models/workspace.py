@@ -24,7 +24,7 @@ def cache_dir() -> Path:
     import platformdirs
 
     given = os.environ.get(CACHE_VARIABLE, "").strip()
-    return Path(given).expanduser() if given else Path(platformdirs.user_cache_dir("specviz"))
+    return Path(os.path.expanduser(given)) if given else Path(platformdirs.user_cache_dir("specviz"))
 
 
 def model_dir(key: str) -> Path:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from specviz.errors import UnsupportedModelError
-from specviz.models import gguf
+from specviz.models import gguf, store
 from specviz.models.gguf_check import check_gguf
 from specviz.models.language_model import LanguageModel, load
 from tests.models.tiny_gguf import write_tiny_gguf
@@ -66,6 +66,116 @@ def test_what_cannot_be_converted_is_named(
     tiny_folder: Path, tmp_path: Path, metadata: dict[str, Any], named: str
 ) -> None:
     assert named in refusal(tiny_folder, tmp_path, metadata)
+
+
+def u32(value: Any) -> Any:
+    import mlx.core as mx
+
+    return mx.array(value, dtype=mx.uint32)
+
+
+KEY_OF = {
+    "kv heads per layer": ("llama.attention.head_count_kv", [2, 2]),
+    "no heads": ("llama.attention.head_count", 0),
+    "heads as text": ("llama.attention.head_count", "4"),
+    "heads that do not divide the width": ("llama.attention.head_count", 5),
+    "kv heads that do not divide the heads": ("llama.attention.head_count_kv", 3),
+    "no kv heads": ("llama.attention.head_count_kv", 0),
+    "no head width": ("llama.attention.key_length", 0),
+    "width as a list": ("llama.embedding_length", [32, 32]),
+    "width as a list of texts": ("llama.embedding_length", ["32"]),
+    "more layers than there are": ("llama.block_count", 3),
+    "billions of layers": ("llama.block_count", 2**32 - 1),
+    "fewer layers than there are": ("llama.block_count", 1),
+    "no layers": ("llama.block_count", 0),
+    "layers as a fraction": ("llama.block_count", 2.5),
+    "layers as yes": ("llama.block_count", True),
+    "no context": ("llama.context_length", 0),
+    "context as text": ("llama.context_length", "long"),
+    "rope base as a list": ("llama.rope.freq_base", [1.0, 2.0]),
+    "rope base not a number": ("llama.rope.freq_base", float("nan")),
+    "epsilon negative": ("llama.attention.layer_norm_rms_epsilon", -1.0),
+    "rotated part as text": ("llama.rope.dimension_count", "all"),
+    "scaling as a number": ("llama.rope.scaling.type", 2),
+    "scaling as a list": ("llama.rope.scaling.type", [2, 3]),
+    "end as text": ("tokenizer.ggml.eos_token_id", "</s>"),
+    "end behind the vocabulary": ("tokenizer.ggml.eos_token_id", 300),
+    "beginning behind the vocabulary": ("tokenizer.ggml.bos_token_id", 2**32 - 1),
+    "end as a list": ("tokenizer.ggml.eos_token_id", [1, 2]),
+    "padding as text": ("tokenizer.ggml.padding_token_id", "none"),
+    "flag as text": ("tokenizer.ggml.add_bos_token", "yes"),
+    "types as text": ("tokenizer.ggml.token_type", "all normal"),
+    "types as one number": ("tokenizer.ggml.token_type", 1),
+    "types as fractions": ("tokenizer.ggml.token_type", [1.0, 2.0]),
+    "tokens as numbers": ("tokenizer.ggml.tokens", [1, 2]),
+    "tokens as text": ("tokenizer.ggml.tokens", "abc"),
+    "merges as numbers": ("tokenizer.ggml.merges", [1, 2]),
+    "merges as one number": ("tokenizer.ggml.merges", 1),
+    "rule as a list": ("tokenizer.ggml.pre", ["a"]),
+    "tokenizer as a number": ("tokenizer.ggml.model", 1),
+    "template as a list": ("tokenizer.chat_template", ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("odd", KEY_OF)
+def test_odd_metadata_is_refused_by_its_key(cache_folder: Path, tiny_folder: Path, tmp_path: Path, odd: str) -> None:
+    import mlx.core as mx
+
+    key, value = KEY_OF[odd]
+    numbers = value if isinstance(value, list) else [value]
+    if not isinstance(numbers[0], str):
+        value = u32(value) if all(type(n) is int for n in numbers) else mx.array(value)
+    path = write_tiny_gguf(tiny_folder, tmp_path / "odd.gguf", {key: value})
+    with pytest.raises(UnsupportedModelError) as caught:
+        store.pull(str(path))
+    assert key in caught.value.message
+    assert caught.value.remedy
+    assert store.local_path(str(path)) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [
+        ("llama.embedding_length", "rows in output_norm.weight, where its metadata means 64"),
+        ("llama.feed_forward_length", "64 rows in blk.0.ffn_gate.weight, where its metadata means 96"),
+    ],
+)
+def test_metadata_of_another_model(tiny_folder: Path, tmp_path: Path, key: str, named: str) -> None:
+    assert named in refusal(tiny_folder, tmp_path, {key: u32(64 if "embedding" in key else 96)})
+
+
+@pytest.mark.parametrize("missing", ["blk.1.ffn_up.weight", "token_embd.weight", "output_norm.weight"])
+def test_a_missing_tensor_is_named(
+    tiny_folder: Path, tmp_path: Path, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = gguf._read
+
+    def without(path: Path) -> Any:
+        weights, metadata = read(path)
+        return {name: w for name, w in weights.items() if name != missing}, metadata
+
+    monkeypatch.setattr(gguf, "_read", without)
+    assert f"has no {missing}" in refusal(tiny_folder, tmp_path, {})
+
+
+def test_more_tokens_than_rows(tiny_folder: Path, tmp_path: Path) -> None:
+    import mlx.core as mx
+
+    assert "250 rows in token_embd.weight" in refusal(
+        tiny_folder, tmp_path, {}, {"token_embd.weight": mx.zeros((250, 32))}
+    )
+
+
+def test_a_padding_id_that_means_none_is_no_reason_to_refuse(tiny_folder: Path, tmp_path: Path) -> None:
+    changes = {"tokenizer.ggml.padding_token_id": u32(2**32 - 1)}
+    gguf.convert(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf", changes), tmp_path)
+    assert load(str(tmp_path)).vocab_size == 300
+
+
+def test_rope_factors_that_cannot_be() -> None:
+    for factors in ([0.0] * 4, [float("nan")] * 4, [float("inf")] * 4, [-1.0] * 4):
+        with pytest.raises(UnsupportedModelError, match="rope_freqs"):
+            gguf._llama3_scaling(factors, {"head_dim": 8, "rope_theta": 10_000.0})
 
 
 def test_a_tensor_that_llama_does_not_have_is_named(tiny_folder: Path, tmp_path: Path) -> None:

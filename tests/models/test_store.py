@@ -483,3 +483,5 @@ def test_the_cache_is_the_users_unless_said_otherwise(monkeypatch: pytest.Monkey
     assert workspace.cache_dir().name == "specviz"
     monkeypatch.setenv("SPECVIZ_CACHE", "~/elsewhere")
     assert workspace.cache_dir() == Path.home() / "elsewhere"
+    monkeypatch.setenv("SPECVIZ_CACHE", "~nouser/elsewhere")  # stays as it is: a shell leaves it alone, too
+    assert workspace.cache_dir() == Path("~nouser/elsewhere")
