@@ -161,19 +161,30 @@ def _check_tensors(config: Mapping[str, Any], tensors: Mapping[str, mx.array]) -
         )
     hidden, wide = config["hidden_size"], config["intermediate_size"]
     queries, keys = (config[n] * config["head_dim"] for n in ("num_attention_heads", "num_key_value_heads"))
-    rows = {"model.embed_tokens": config["vocab_size"], "model.norm": hidden}
+    shapes = {"model.embed_tokens": (config["vocab_size"], hidden), "model.norm": (hidden,)}
     if not config["tie_word_embeddings"]:
-        rows["lm_head"] = config["vocab_size"]
-    in_block = {"attn_q": queries, "attn_k": keys, "attn_v": keys, "ffn_gate": wide, "ffn_up": wide}
+        shapes["lm_head"] = (config["vocab_size"], hidden)
+    in_block = {
+        "attn_q": (queries, hidden),
+        "attn_k": (keys, hidden),
+        "attn_v": (keys, hidden),
+        "attn_output": (hidden, queries),
+        "ffn_gate": (wide, hidden),
+        "ffn_up": (wide, hidden),
+        "ffn_down": (hidden, wide),
+        "attn_norm": (hidden,),
+        "ffn_norm": (hidden,),
+    }
     for layer in range(len(layers)):
-        rows |= {f"model.layers.{layer}.{mlx}": in_block.get(gguf, hidden) for gguf, mlx in _IN_BLOCK.items()}
-    for name, count in rows.items():
-        weight = tensors.get(f"{name}.weight")
+        shapes |= {f"model.layers.{layer}.{mlx}": in_block[gguf] for gguf, mlx in _IN_BLOCK.items()}
+    for name, shape in shapes.items():
+        weight, scales = tensors.get(f"{name}.weight"), tensors.get(f"{name}.scales")
         if weight is None:
             raise UnsupportedModelError(f"The GGUF file has no {_gguf_name(name)}.", "Use a complete file.")
-        if weight.shape[0] != count:
+        found = tuple(weight.shape) if scales is None else (*scales.shape[:-1], scales.shape[-1] * _GROUP_SIZE)
+        if found != shape:
             raise UnsupportedModelError(
-                f"The GGUF file has {weight.shape[0]} rows in {_gguf_name(name)}, where its metadata means {count}.",
+                f"The GGUF file has the shape {found} in {_gguf_name(name)}, where its metadata means {shape}.",
                 _ANOTHER,
             )
 

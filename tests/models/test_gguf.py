@@ -136,8 +136,8 @@ def test_odd_metadata_is_refused_by_its_key(cache_folder: Path, tiny_folder: Pat
 @pytest.mark.parametrize(
     ("key", "named"),
     [
-        ("llama.embedding_length", "rows in output_norm.weight, where its metadata means 64"),
-        ("llama.feed_forward_length", "64 rows in blk.0.ffn_gate.weight, where its metadata means 96"),
+        ("llama.embedding_length", "(300, 32) in token_embd.weight, where its metadata means (300, 64)"),
+        ("llama.feed_forward_length", "(64, 32) in blk.0.ffn_gate.weight, where its metadata means (96, 32)"),
     ],
 )
 def test_metadata_of_another_model(tiny_folder: Path, tmp_path: Path, key: str, named: str) -> None:
@@ -161,9 +161,16 @@ def test_a_missing_tensor_is_named(
 def test_more_tokens_than_rows(tiny_folder: Path, tmp_path: Path) -> None:
     import mlx.core as mx
 
-    assert "250 rows in token_embd.weight" in refusal(
+    assert "(250, 32) in token_embd.weight, where its metadata means (300, 32)" in refusal(
         tiny_folder, tmp_path, {}, {"token_embd.weight": mx.zeros((250, 32))}
     )
+
+
+def test_columns_of_another_model(tiny_folder: Path, tmp_path: Path) -> None:
+    import mlx.core as mx
+
+    weights = {"blk.1.ffn_down.weight": mx.zeros((32, 96))}
+    assert "(32, 96) in blk.1.ffn_down.weight" in refusal(tiny_folder, tmp_path, {}, weights)
 
 
 def test_a_padding_id_that_means_none_is_no_reason_to_refuse(tiny_folder: Path, tmp_path: Path) -> None:
