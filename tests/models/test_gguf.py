@@ -74,7 +74,7 @@ def u32(value: Any) -> Any:
     return mx.array(value, dtype=mx.uint32)
 
 
-KEY_OF = {
+KEY_OF: dict[str, tuple[str, Any]] = {
     "kv heads per layer": ("llama.attention.head_count_kv", [2, 2]),
     "no heads": ("llama.attention.head_count", 0),
     "heads as text": ("llama.attention.head_count", "4"),

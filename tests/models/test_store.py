@@ -387,17 +387,22 @@ def without_manifest(folder: Path) -> Path:
     return folder
 
 
-DAMAGE: dict[str, Callable[[Path], None]] = {
+def put_a_file_there(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.touch()
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
     "cut": lambda folder: cut(folder / "model.safetensors"),
     "cut, made by an earlier version": lambda folder: cut(without_manifest(folder) / "model.safetensors"),
     "header cut": lambda folder: os.truncate(without_manifest(folder) / "model.safetensors", 500),
     "empty weights": lambda folder: os.truncate(without_manifest(folder) / "model.safetensors", 0),
-    "small file longer": lambda folder: (folder / "generation_config.json").write_text("{}" + " " * 999) and None,
+    "small file longer": lambda folder: (folder / "generation_config.json").write_text("{}" + " " * 999),
     "file missing": lambda folder: (folder / "tokenizer_config.json").unlink(),
     "tokenizer missing": lambda folder: (without_manifest(folder) / "tokenizer.json").unlink(),
     "manifest empty": lambda folder: os.truncate(folder / manifest.NAME, 0),
-    "manifest of another form": lambda folder: (folder / manifest.NAME).write_text('{"files": [1]}') and None,
-    "a file in its place": lambda folder: (shutil.rmtree(folder), folder.touch()) and None,
+    "manifest of another form": lambda folder: (folder / manifest.NAME).write_text('{"files": [1]}'),
+    "a file in its place": put_a_file_there,
 }
 
 
@@ -455,7 +460,8 @@ def test_a_model_that_does_not_load_for_another_reason_is_kept(
 ) -> None:
     name = str(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf"))
     folder = store.pull(name)
-    monkeypatch.setattr("mlx_lm.utils.load_model", lambda *a, **k: {}["no_such_key"])
+    config: dict[str, int] = {}
+    monkeypatch.setattr("mlx_lm.utils.load_model", lambda *a, **k: config["no_such_key"])
     with pytest.raises(UnsupportedModelError, match="no_such_key"):
         load(name)
     assert store.local_path(name) == folder
