@@ -58,7 +58,12 @@ def add_generate(commands: Any) -> None:
     p.add_argument("--seed", type=int, help="of every random draw (default: 0)")
     p.add_argument("--system", help="system prompt")
     p.add_argument("--raw", action="store_true", default=None, help="send the prompt without the chat template")
-    p.add_argument("--stop", action="append", metavar="TEXT", help="end at this text; may be repeated")
+    p.add_argument(
+        "--stop",
+        action="append",
+        metavar="TEXT",
+        help="end with the token that completes this text, which stays; may be repeated",
+    )
     p.add_argument("--ngram-max", type=int, dest="ngram_max", help="longest match of the ngram drafter (default: 4)")
     p.add_argument("--ngram-min", type=int, dest="ngram_min", help="shortest match of the ngram drafter (default: 1)")
     p.add_argument("--trace", type=Path, metavar="FILE", help="record the run as JSON lines")
