@@ -77,6 +77,6 @@ class _WithLimits:
     """A target with other limits and the same behaviour."""
 
     def __init__(self, target: Target, capabilities: Capabilities) -> None:
-        self._target, self.capabilities = target, capabilities
+        self.capabilities = capabilities
         self.name, self.tokenizer = target.name, target.tokenizer
         self.guarantee, self.verify, self.reset = target.guarantee, target.verify, target.reset

@@ -104,7 +104,6 @@ def _decode(
     output: list[int] = []
     tally = Tally(baseline_tps)
     guarantee = target.guarantee(settings.sampling, settings.acceptance_rule)
-    name_of = target.tokenizer.token_name
     finish: FinishReason | None = None
     stop_string: str | None = None
 
@@ -168,7 +167,7 @@ def _decode(
             statuses = [d.status for d in decisions if d is not None]
             accepted = statuses.count("accepted")
             guarantee = verdict.guarantee
-            verified = _verify_events(decisions, proposal, number, base, verify_ms, target.tokenizer, name_of)
+            verified = _verify_events(decisions, proposal, number, base, verify_ms, target.tokenizer)
             split = TimeSplit(
                 wall_ms=watch.lap_ms(),
                 draft_ms=draft_ms,
@@ -191,7 +190,7 @@ def _decode(
             )
             yield from emit([*verified, metrics])
     except SpecvizError as exc:
-        yield Error(kind=type(exc).__name__, message=exc.message, remedy=exc.remedy)
+        yield Error.of(exc)
         return
     yield Done(
         total_tokens=len(output),
@@ -266,8 +265,8 @@ def _verify_events(
     base: int,
     verify_ms: float,
     tokenizer: Tokenizer,
-    name_of: Callable[[int], str],
 ) -> list[Event]:
+    name_of = tokenizer.token_name
     return [
         VerifyResult(
             round=number,

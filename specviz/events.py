@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from specviz.errors import TraceError
+from specviz.errors import SpecvizError, TraceError
 
 GuaranteeKind = Literal["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]
 
@@ -211,6 +211,13 @@ class Error:
     kind: str
     message: str
     remedy: str = ""
+
+    @classmethod
+    def of(cls, exc: Exception) -> Error:
+        """What to tell a person of an exception; one that nobody raised on purpose is a bug, and is called so."""
+        if isinstance(exc, SpecvizError):
+            return cls(type(exc).__name__, exc.message, exc.remedy)
+        return cls("InternalError", f"{type(exc).__name__}: {exc}", "This is a bug in specviz: please report it.")
 
 
 Event = RunStarted | DraftToken | VerifyResult | Metrics | Done | Error

@@ -78,7 +78,6 @@ class Run:
         self.state = RunState()
         self.phase: Phase = "queued"
         self.progress: Progress | None = None
-        self.started_at = time.time()
         self._secrets = secrets(environment())
         self._events: list[Event] = []
         self._queue: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -258,15 +257,11 @@ class ModelHost:
                 self._do(run, builder)
             except SpecvizError as exc:
                 # A download that was stopped ends in an error of its own; the person who stopped it sees "stopped".
-                run.put(run.ended_early() if run.cancelled() else Error(type(exc).__name__, exc.message, exc.remedy))
+                run.put(run.ended_early() if run.cancelled() else Error.of(exc))
             except Exception as exc:
                 # A worker that dies silently leaves a page waiting for ever: report, and live on for the next run.
                 log.exception("a run failed")
-                run.put(
-                    Error(
-                        "InternalError", f"{type(exc).__name__}: {exc}", "This is a bug in specviz: please report it."
-                    )
-                )
+                run.put(Error.of(exc))
             finally:
                 with self._lock:
                     self._waiting.remove(run)

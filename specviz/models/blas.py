@@ -52,7 +52,7 @@ def use_fast_blas() -> BlasReport:
     """Load the first usable BLAS, once per process, and say in the log which it is.
 
     In order: the `SPECVIZ_BLAS` environment variable (a path, or `none` to switch this off), Intel's MKL where someone
-    installed it (221 MB, hence not required; 1.7 times as fast for one token), the system's OpenBLAS, the OpenBLAS
+    installed it (221 MB, hence not required; 1.5 times as fast in plain decoding), the system's OpenBLAS, the OpenBLAS
     of the `scipy-openblas32` wheel. A library is used only if it multiplies correctly: old
     builds can be wrong on new processors.
 

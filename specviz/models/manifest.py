@@ -5,9 +5,10 @@ Sizes are compared whenever the model is looked up, which costs a few calls of s
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
+
+from specviz.models.workspace import sha256_of
 
 NAME = "specviz-manifest.json"
 
@@ -19,7 +20,7 @@ def write(folder: Path) -> None:
         OSError: the folder cannot be read or written.
     """
     files = {
-        path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+        path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
         for path in sorted(folder.iterdir())
         if path.name != NAME
     }
@@ -41,7 +42,7 @@ def contents_fit(folder: Path) -> bool:
     try:
         if not (folder / NAME).exists():
             return True
-        return all(_sha256(folder / name) == digest for name, (_, digest) in _read(folder).items())
+        return all(sha256_of(folder / name) == digest for name, (_, digest) in _read(folder).items())
     except (OSError, ValueError):
         return False
 
@@ -68,8 +69,3 @@ def _is_whole(weights: Path) -> bool:
             return size == 8 + length + max(ends, default=0)
         except (KeyError, TypeError, AttributeError, IndexError):
             return False
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

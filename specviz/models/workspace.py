@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import tempfile
@@ -55,6 +56,12 @@ def disk_errors() -> Iterator[None]:
         raise DownloadError(
             f"{where} cannot be written: {exc.strerror or exc}.", f"Set {CACHE_VARIABLE} to a folder that can be."
         ) from exc
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of a file's contents."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def require_space(needed_bytes: int, folder: Path | None = None) -> None:

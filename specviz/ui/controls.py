@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from specviz.errors import SpecvizError
+from specviz.events import Error
 from specviz.settings import Settings
 from specviz.ui import page, session
 from specviz.ui.form import as_typed
@@ -35,8 +36,7 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
         placeholder="Your prompt, or one of the examples above",
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
-        # A callback runs before anything can cut the page's run short; a button's return value, read half-way down,
-        # was lost when a fragment asked for a run of its own in that moment.
+        # A callback: it runs before the page does, so nothing that cuts the page's run short can lose the click.
         st.button(
             "Run", type="primary", icon=":material/play_arrow:", disabled=visit.live,
             on_click=_start, args=(catalog, visit, fields),
@@ -67,7 +67,7 @@ def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
     except Exception as exc:
         # In a callback it would replace the whole page, and everything typed there, by a traceback.
         log.exception("a run could not be started")
-        visit.refuse(words.complaint(words.internal_error(exc)), _asked(catalog, fields))
+        visit.refuse(words.complaint(Error.of(exc)), _asked(catalog, fields))
 
 
 def _prompt() -> str:
@@ -83,7 +83,7 @@ def _download(run: Run) -> None:
     st.download_button(
         "Download trace",
         # Called when it is clicked, so a run that goes on gives what it has by then.
-        lambda: "".join(line.rstrip("\n") + "\n" for line in run.trace_lines()),
+        lambda: "".join(run.trace_lines()),
         file_name=f"specviz-{run.id}.jsonl",
         mime="application/jsonl",
         on_click="ignore",

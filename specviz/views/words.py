@@ -120,11 +120,6 @@ def complaint(error: SpecvizError | Error) -> str:
     return "\n\n".join(line for line in lines if line.strip("*"))
 
 
-def internal_error(exc: Exception) -> Error:
-    """What to say of an exception that nobody expected."""
-    return Error("InternalError", f"{type(exc).__name__}: {exc}", "This is a bug in specviz: please report it.")
-
-
 def escape_markdown(text: str) -> str:
     """The text so that Streamlit's Markdown shows it letter by letter: no HTML, link, emphasis, maths or colour."""
     flat = " ".join(visible(text).split())
