@@ -114,7 +114,7 @@ class FakeRun:
         return self.done
 
     def trace_lines(self) -> Iterator[str]:
-        return iter([json.dumps(to_json(e)) for e in self._taken])
+        return iter([json.dumps(to_json(e)) + "\n" for e in self._taken])
 
 
 def _ended(state: RunState) -> Event:
