@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from specviz.errors import PairingError
@@ -20,6 +21,17 @@ class Vocabulary:
     kind: str
     pieces: tuple[str, ...]
     bos_id: int | None = None
+
+
+def fingerprint(vocabulary: Vocabulary) -> str:
+    """SHA-256 in hexadecimal of all that has to agree: equal for two vocabularies that `check_pair` lets pass."""
+    seen = hashlib.sha256()
+    bos = "" if vocabulary.bos_id is None else str(vocabulary.bos_id)
+    for text in (vocabulary.kind, bos, *vocabulary.pieces):
+        # Lengths before the bytes: a piece may hold any character, so no separator is safe.
+        data = text.encode(errors="surrogatepass")
+        seen.update(len(data).to_bytes(4, "little") + data)
+    return seen.hexdigest()
 
 
 _REMEDY = "Take a draft of the target's own family, or the ngram draft, which fits every target."

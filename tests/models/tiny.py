@@ -26,13 +26,19 @@ def write_tiny_model(folder: Path, seed: int = 0, padding: int = 0, **config: An
         padding: rows of the model behind the last token of the tokenizer.
         config: entries of config.json to add or change.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    size = write_tiny_tokenizer(folder)
+    write_tiny_weights(folder, size + padding, seed, **{"eos_token_id": 2} | config)
+    return folder
+
+
+def write_tiny_weights(folder: Path, vocab_size: int, seed: int = 0, **config: Any) -> None:
+    """Write config.json and model.safetensors."""
     use_fast_blas()
     import mlx.core as mx
     from mlx.utils import tree_flatten
     from mlx_lm.models.llama import Model, ModelArgs
 
-    folder.mkdir(parents=True, exist_ok=True)
-    size = write_tiny_tokenizer(folder)
     full = {
         "model_type": "llama",
         "hidden_size": 32,
@@ -41,10 +47,9 @@ def write_tiny_model(folder: Path, seed: int = 0, padding: int = 0, **config: An
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
         "rms_norm_eps": 1e-5,
-        "vocab_size": size + padding,
+        "vocab_size": vocab_size,
         "max_position_embeddings": 2048,
         "tie_word_embeddings": True,
-        "eos_token_id": 2,
     } | config
     args = ModelArgs.from_dict(full)
     model = Model(args)
@@ -56,7 +61,6 @@ def write_tiny_model(folder: Path, seed: int = 0, padding: int = 0, **config: An
     }
     mx.save_safetensors(str(folder / "model.safetensors"), weights, metadata={"format": "mlx"})
     (folder / "config.json").write_text(json.dumps(full))
-    return folder
 
 
 def write_tiny_tokenizer(folder: Path, size: int = 300, special: tuple[str, ...] = SPECIAL) -> int:
