@@ -337,7 +337,7 @@ def _prompt(domain: str, template: str, values: Mapping[str, str], rng: random.R
     if "text" in values:
         text = damage(values["text"], rng) if domain == "fix" else values["text"]
         return Prompt(domain, template.format(text=text))
-    text = template.format(**values)
+    text = re.sub(r"\ba (?=[aei])", "an ", template.format(**values))
     if rng.random() < 0.2:
         text += (" " if text[-1] in ".?!" else ". ") + rng.choice(LIMITS[domain])
     return Prompt(domain, _voice(text, rng))
@@ -354,7 +354,7 @@ def _voice(text: str, rng: random.Random) -> str:
     if mood < 0.26:
         return _one_typo(text, rng)
     if mood < 0.30 and "lease" not in text:
-        return text.rstrip(".") + rng.choice((", please.", " please", ". Thanks!", ". Thank you."))
+        return text + " Thanks!" if text[-1] in "?!" else text.rstrip(".") + rng.choice((", please.", " please"))
     return text
 
 
