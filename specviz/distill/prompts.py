@@ -467,7 +467,7 @@ _CONFUSED = _pairs("""
 their/there there/their they're/their its/it's it's/its your/you're you're/your then/than than/then to/too too/to
 two/too were/where where/were of/off off/of lose/loose whether/weather weather/whether affect/effect effect/affect
 who's/whose whose/who's quite/quiet quiet/quite hear/here here/hear know/now new/knew break/brake past/passed
-passed/past which/witch by/buy piece/peace wear/where through/threw right/write a/an an/a
+passed/past which/witch by/buy piece/peace wear/where through/threw right/write an/a
 """)
 _DISAGREEING = _pairs("""
 is/are are/is was/were were/was has/have have/has does/do do/does doesn't/don't don't/doesn't isn't/aren't goes/go

@@ -27,7 +27,7 @@ the nervous system; the lungs; the kidneys; digestion; muscles and tendons; bone
 cells; genes and chromosomes; dominant and recessive genes; mitosis; bacteria and viruses; fungi; lichens; mosses;
 ferns; pollination; seed dispersal; food chains; symbiosis; camouflage; bird migration; hibernation; metamorphosis;
 echolocation; whale songs; octopus intelligence; ant colonies; termite mounds; bee communication; spider silk; coral
-bleaching; mangroves; rainforests; deserts; tundra; wetlands; glaciers; icebergs; volcanoes; hot springs; limestone
+bleaching; mangroves; rainforests; deserts; tundra; wetlands; glaciers; icebergs; hot springs; limestone
 caves; river deltas; ocean currents; the jet stream; monsoons; hurricanes; tornadoes; fog; snowflakes; the northern
 lights; solar flares; sunspots; the phases of the moon; meteor showers; comets; asteroids; the rings of Saturn; the
 moons of Jupiter; the Milky Way; neutron stars; the big bang; dark matter; exoplanets; space telescopes; the
@@ -65,7 +65,7 @@ dehydration; caffeine; sleep cycles; dreams; stress; meditation; habit formation
 attention; optical illusions; the placebo effect; confirmation bias; emotional intelligence; body language;
 allergies; asthma; diabetes; migraines; high blood pressure; the common cold; vaccines; clinical trials; first aid;
 physiotherapy; sourdough; fermentation; cheese making; chocolate; olive oil; tea; coffee roasting; spices; knitting;
-gardening; crop rotation; beekeeping; chess; marathon running; yoga; stoicism; utilitarianism; existentialism; the
+gardening; crop rotation; beekeeping; chess; marathon running; stoicism; utilitarianism; existentialism; the
 scientific method; logic; free will; etymology; sign language; dialects; grammar; punctuation; loanwords; writing
 systems; the alphabet; time zones; leap years; calendars; maps; compasses; latitude and longitude; the metric system
 """)
@@ -392,11 +392,11 @@ thoughts?; help
 """)
 SMALL_TALK = _items("""
 cooking; long walks; rainy Sundays; old films; board game nights; train journeys; gardening at home; street food;
-learning languages; science; football; swimming; camping trips; winter; summer evenings; autumn leaves; the sea;
+learning languages; science; sports on television; swimming; camping trips; winter; summer evenings; autumn leaves; the sea;
 mountains; big cities; small villages; pets; birdwatching; painting; photography walks; poetry; detective novels;
 comics; video games; pop music; classical music; dancing; karaoke; baking bread; breakfast; coffee shops; vegetarian
 food; spicy food; chocolate cake; early mornings; long flights; road trips; museums; space travel; robots; time
-travel; dinosaurs; ghosts; dreams at night; luck; friendship; growing up; school days; first jobs; working from
+travel; ghosts; dreams at night; luck; friendship; growing up; school days; first jobs; working from
 home; social media; birthdays; family dinners; holidays at home; fashion; homework; handwriting; puzzles; magic
 tricks; jokes
 """)
