@@ -392,7 +392,7 @@ thoughts?; help
 """)
 SMALL_TALK = _items("""
 cooking; long walks; rainy Sundays; old films; board game nights; train journeys; gardening at home; street food;
-learning languages; science; sports on television; swimming; camping trips; winter; summer evenings; autumn leaves; the sea;
+learning languages; science; cycling; swimming; camping trips; winter; summer evenings; autumn leaves; the sea;
 mountains; big cities; small villages; pets; birdwatching; painting; photography walks; poetry; detective novels;
 comics; video games; pop music; classical music; dancing; karaoke; baking bread; breakfast; coffee shops; vegetarian
 food; spicy food; chocolate cake; early mornings; long flights; road trips; museums; space travel; robots; time
