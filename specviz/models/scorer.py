@@ -7,15 +7,12 @@ so rejected draft tokens disappear without anybody having to say so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specviz.errors import PromptError, UnsupportedModelError
-
-if TYPE_CHECKING:
-    from specviz.models.language_model import LanguageModel
 
 CHUNK = 512  # ids per pass of a prefill: bounds memory, and how long a stop has to wait
 # Extra ids in front of the wanted rows that go through the head with them. A pass of their own reads all weights once
@@ -56,11 +53,23 @@ def check_rewindable(cache: Sequence[Any], name: str) -> None:
 
 
 class Scorer:
-    """One KV cache over a model's weights. Not for two threads, and only for the thread that loaded the model."""
+    """One KV cache over a model's weights. Not for two threads, and only for the thread that loaded the model.
 
-    def __init__(self, model: LanguageModel) -> None:
+    Args:
+        name: of the model, for messages.
+        model: mlx-lm's `mlx.nn.Module`.
+        vocab_size: number of real tokens: ids at or beyond it are refused, and rows of logits there are padding.
+        max_context: tokens.
+        inputs: (vocab_size,) what the model reads in place of each id, where it has a vocabulary of its own, which
+            its logits are over then; None where it reads the ids themselves.
+    """
+
+    def __init__(
+        self, name: str, model: Any, vocab_size: int, max_context: int, inputs: NDArray[np.int32] | None = None
+    ) -> None:
         """Begin with an empty cache."""
-        self._model = model
+        self._name, self._model = name, model
+        self._vocab_size, self._max_context, self._inputs = vocab_size, max_context, inputs
         self.reset()
 
     @property
@@ -70,7 +79,7 @@ class Scorer:
 
     def reset(self) -> None:
         """Forget everything."""
-        self._cache = empty_cache(self._model.model)
+        self._cache = empty_cache(self._model)
         self._ids: list[int] = []
 
     def score(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
@@ -81,8 +90,8 @@ class Scorer:
             rows: from 1 to `len(token_ids)`.
 
         Returns:
-            (rows, vocab_size) float32; the last row is the distribution over the next token. Padding rows of the
-            vocabulary are -inf.
+            (rows, V) float32, as wide as the model's own vocabulary; the last row is the distribution over the next
+            token. Padding is -inf.
 
         Raises:
             PromptError: no ids, more than the model's context, or an id outside its vocabulary.
@@ -99,25 +108,25 @@ class Scorer:
             # Some layers may have taken the ids and others not: such a cache is worth nothing.
             self.reset()
             raise
-        logits[:, self._model.tokenizer.vocab_size :] = -np.inf
+        if self._inputs is None:
+            logits[:, self._vocab_size :] = -np.inf
         return logits
 
     def _check(self, ids: list[int], rows: int) -> None:
         if not ids:
             raise PromptError("The prompt is empty: there is nothing to continue.", "Give at least one token.")
-        if len(ids) > self._model.max_context:
+        if len(ids) > self._max_context:
             raise PromptError(
-                f"{len(ids):,} tokens do not fit the context of {self._model.name}, which is "
-                f"{self._model.max_context:,} tokens.",
+                f"{len(ids):,} tokens do not fit the context of {self._name}, which is {self._max_context:,} tokens.",
                 "Shorten the prompt.",
             )
         if not 1 <= rows <= len(ids):
             raise ValueError(f"rows must be from 1 to {len(ids)}, not {rows}")
-        real = self._model.tokenizer.vocab_size
+        real = self._vocab_size
         low, high = min(ids), max(ids)
         if low < 0 or high >= real:
             raise PromptError(
-                f"Token id {low if low < 0 else high} is outside the vocabulary of {self._model.name}, "
+                f"Token id {low if low < 0 else high} is outside the vocabulary of {self._name}, "
                 f"which has ids 0 to {real - 1}."
             )
 
@@ -129,6 +138,12 @@ class Scorer:
                 raise RuntimeError(f"a cache that held {len(self._ids)} ids gave back {trimmed}, not {surplus}")
             del self._ids[length:]
 
+    def _input(self, ids: list[int]) -> Any:
+        """What the model reads, (1, n). The cache is compared by the ids as they were given, never by these."""
+        import mlx.core as mx
+
+        return mx.array([ids]) if self._inputs is None else mx.array(self._inputs[ids])[None]
+
     def _feed(self, ids: list[int]) -> None:
         """Take ids into the cache whose logits nobody wants, but for a few that can go with the last pass."""
         import mlx.core as mx
@@ -138,14 +153,14 @@ class Scorer:
         for at in range(0, len(ids), CHUNK):
             chunk = ids[at : at + CHUNK]
             # Logits stay unevaluated: MLX computes what `eval` needs, and the head is not part of the cache.
-            self._model.model(mx.array([chunk]), cache=self._cache)
+            self._model(self._input(chunk), cache=self._cache)
             mx.eval([entry.state for entry in self._cache])
             self._ids += chunk
 
     def _forward(self, ids: list[int], rows: int) -> NDArray[np.float32]:
         import mlx.core as mx
 
-        logits = self._model.model(mx.array([ids]), cache=self._cache)[0, -rows:]
+        logits = self._model(self._input(ids), cache=self._cache)[0, -rows:]
         # np.array copies, so that masking cannot reach memory that MLX owns.
         out = np.array(logits.astype(mx.float32))
         self._ids += ids

@@ -1,7 +1,7 @@
 """Names of models → a folder on this machine that mlx-lm loads.
 
-A name is one of `KNOWN`, a Hugging Face repository (`org/name`), a folder, or a GGUF file of the Llama family. Nothing
-here imports MLX before a conversion needs it.
+A name is one of `KNOWN`, a Hugging Face repository (`org/name`), a folder, or a GGUF file of the Llama family. A folder
+may hold a distilled draft. Nothing here imports MLX before a conversion needs it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Literal
 
 from specviz.errors import DownloadError, UnknownModelError, UnsupportedModelError
-from specviz.models import hub, manifest, wheel
+from specviz.models import distilled, hub, manifest, wheel
 from specviz.models.gguf_check import check_gguf
-from specviz.models.known import KNOWN, WHEEL, KnownModel
+from specviz.models.known import KNOWN, PACKAGE, WHEEL, KnownModel
 from specviz.models.workspace import (
     Cancelled,
     check_cancelled,
@@ -39,6 +39,10 @@ _CONVERSION = 1
 _SHOWN_MAX = 200
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
+Kind = Literal["wheel", "hub", "package", "folder", "gguf"]
+#: Where models lie that are part of specviz.
+WEIGHTS = Path(__file__).parent.parent / "weights"
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
@@ -46,13 +50,13 @@ class ModelSource:
 
     Attributes:
         name: as it is shown and given back to `pull`.
-        kind: where it comes from.
+        kind: where it comes from; "package": it is part of specviz.
         location: repository id, or absolute path; empty for the wheel.
         known: its entry in `KNOWN`, where it has one.
     """
 
     name: str
-    kind: Literal["wheel", "hub", "folder", "gguf"]
+    kind: Kind
     location: str
     known: KnownModel | None = None
 
@@ -81,9 +85,8 @@ def resolve(name: str) -> ModelSource:
     """
     name = name.strip()
     for known in KNOWN:
-        if name.lower() == known.name or (known.source != WHEEL and name.lower() == known.source.lower()):
-            kind: Literal["wheel", "hub"] = "wheel" if known.source == WHEEL else "hub"
-            return ModelSource(known.name, kind, "" if kind == "wheel" else known.source, known)
+        if name.lower() == known.name or (known.repository and name.lower() == known.repository.lower()):
+            return _known_source(known)
     path, found = _on_disk(name)
     if found == "folder":
         return ModelSource(name, "folder", str(path))
@@ -101,6 +104,14 @@ def resolve(name: str) -> ModelSource:
     raise UnknownModelError(
         f"There is no model {_short(name)!r}, and no such folder or file.", f"{hint} A repository is written org/name."
     )
+
+
+def _known_source(known: KnownModel) -> ModelSource:
+    if known.source == WHEEL:
+        return ModelSource(known.name, "wheel", "", known)
+    if known.source == PACKAGE:
+        return ModelSource(known.name, "package", str(WEIGHTS / known.name), known)
+    return ModelSource(known.name, "hub", known.source, known)
 
 
 def _on_disk(name: str) -> tuple[Path, Literal["folder", "file", ""]]:
@@ -147,12 +158,16 @@ def inspect(name: str) -> ModelSource:
 
     Raises:
         UnknownModelError: see `resolve`.
-        UnsupportedModelError: a folder that lacks a file, a damaged GGUF file, or one of another architecture;
-            something that cannot be read.
+        UnsupportedModelError: a folder that lacks a file, a damaged GGUF file, or one of another architecture; a
+            damaged distilled draft; something that cannot be read.
     """
     source = resolve(name)
-    if source.kind == "folder":
+    if source.kind == "package":
+        _check_installed(source)
+    if source.kind in ("folder", "package"):
         check_complete(Path(source.location))
+        if distilled.is_distilled(Path(source.location)):
+            distilled.check_folder(Path(source.location))
     elif source.kind == "gguf":
         check_gguf(Path(source.location))
     return source
@@ -168,6 +183,8 @@ def local_path(name: str) -> Path | None:
     match source.kind:
         case "folder":
             return Path(source.location)
+        case "package":
+            return folder if distilled.is_distilled(folder := Path(source.location)) else None
         case "hub":
             return hub.cached(source.location)
         case _:
@@ -188,9 +205,12 @@ def pull(name: str, on_progress: OnProgress = lambda progress: None, cancelled: 
     Raises:
         UnknownModelError: no such model.
         DownloadError: it could not be fetched, checked or stored; nothing half-made is left.
-        UnsupportedModelError: a folder that lacks a file, or a GGUF file that cannot be used.
+        UnsupportedModelError: a folder that lacks a file, a GGUF file that cannot be used, or a model that should
+            have come with specviz and is not there.
     """
     source = resolve(name)
+    if source.kind == "package":
+        _check_installed(source)
     folder = local_path(name)
     if folder is None:
         if source.kind == "hub":
@@ -237,7 +257,7 @@ def listing() -> list[ListedModel]:
 
 
 def check_complete(folder: Path) -> None:
-    """Refuse a folder that lacks what a model needs.
+    """Refuse a folder that lacks what a model, or a distilled draft, needs.
 
     Raises:
         UnsupportedModelError: naming what is missing; or the folder cannot be read.
@@ -246,19 +266,36 @@ def check_complete(folder: Path) -> None:
         names = os.listdir(folder)
     except OSError as exc:
         raise _unreadable(folder, exc) from exc
+    is_draft = distilled.DESCRIPTION_FILE in names
+    tokenizer = ("tokenizer (tokenizer.json)", ["tokenizer.json", "tokenizer.model", "vocab.json", "*.tiktoken"])
+    tokens = (f"map of its tokens ({distilled.VOCABULARY_FILE})", [distilled.VOCABULARY_FILE])
     missing = [
         what
         for what, patterns in (
             ("config.json", ["config.json"]),
             ("weights (model*.safetensors)", ["model*.safetensors"]),
-            ("tokenizer (tokenizer.json)", ["tokenizer.json", "tokenizer.model", "vocab.json", "*.tiktoken"]),
+            tokens if is_draft else tokenizer,
         )
         if not any(fnmatch.filter(names, p) for p in patterns)
     ]
+    if missing and is_draft:
+        raise UnsupportedModelError(
+            f"{folder} is not a whole distilled draft: it has no {' and no '.join(missing)}.",
+            "Copy the folder again, with all of its files.",
+        )
     if missing:
         raise UnsupportedModelError(
             f"{folder} is not a model that mlx-lm can load: it has no {' and no '.join(missing)}.",
             "Give a folder in the Hugging Face layout, with weights as safetensors.",
+        )
+
+
+def _check_installed(source: ModelSource) -> None:
+    folder = Path(source.location)
+    if not distilled.is_distilled(folder):
+        raise UnsupportedModelError(
+            f"{source.name} is a part of specviz that this copy lacks: there is no draft in {folder}.",
+            "Fetch or install specviz again, with its weights; until then n-gram lookup fits every target.",
         )
 
 

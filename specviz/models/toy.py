@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from specviz.models.pairing import Vocabulary
 from specviz.sampling import Logits
 
 END = "<|end|>"
@@ -35,6 +36,11 @@ class ToyTokenizer:
         self.first_half_id = len(words)
         self.vocab_size = len(self._pieces)
         self.stop_ids = frozenset({self.end_id})
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What a draft that was distilled for the toy has to agree with."""
+        return Vocabulary("toy", tuple(piece.decode("latin-1") for piece in self._pieces))
 
     def encode(self, text: str) -> list[int]:
         """Longest word first, then bytes; `<|end|>` is parsed as the special token."""
