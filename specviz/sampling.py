@@ -139,17 +139,47 @@ def draw(probs: Floats, rng: np.random.Generator) -> int:
     return at if at < len(probs) else int(np.flatnonzero(probs)[-1])
 
 
+def row_of(logits: Logits, sampling: Sampling) -> Row:
+    """The q that a draft token is drawn from: one-hot at temperature 0, else all of `to_probs`."""
+    if sampling.temperature == 0:
+        _check(logits)
+        return Row.one_hot(int(np.argmax(logits)))
+    return Row(to_probs(logits, sampling))
+
+
+def draw_row(row: Row, rng: np.random.Generator) -> int:
+    """Draw a token from a row; a row of one token needs no randomness."""
+    if row.ids is None:
+        return draw(row.probs, rng)
+    return int(row.ids[0 if len(row.ids) == 1 else draw(row.probs, rng)])
+
+
 def draw_from(logits: Logits, sampling: Sampling, rng: np.random.Generator) -> tuple[int, Row]:
     """Draw a draft token together with the q that it was drawn from.
 
     One function makes both, so that the tested q can never be another than the sampled one.
     """
-    if sampling.temperature == 0:
-        _check(logits)
-        token = int(np.argmax(logits))
-        return token, Row.one_hot(token)
-    q = to_probs(logits, sampling)
-    return draw(q, rng), Row(q)
+    row = row_of(logits, sampling)
+    return draw_row(row, rng), row
+
+
+def expected_acceptance(logits: Logits, q: Row) -> float:
+    """How likely the target keeps a token that is drawn from q, as far as the draft can tell.
+
+    An estimate, and a plain one: the probability of the draft's best token, since a draft that is sure tends to be
+    right. Where the sampling settings leave a single token (temperature 0, top-k 1), every draft would look sure: there
+    it is the probability before them.
+
+    It must not depend on the token that is then drawn: see `specviz.drafters.model`.
+
+    Args:
+        logits: (V,) the draft's. q: the same row after the sampling settings.
+
+    Returns:
+        From 0 to 1.
+    """
+    best = float(q.probs.max())
+    return best if best < 1.0 else float(np.exp(logits.max() - summarise(logits).log_normaliser))
 
 
 def acceptance(p: Floats, q: Floats) -> Floats:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from specviz.alternatives import alternatives_of
+from specviz.drafters.block import Drafted, proposal_of
 from specviz.ports import Proposal, Scorer, Tokenizer
-from specviz.sampling import Row, draw_from, summarise
+from specviz.sampling import Ids, Row, draw_row, expected_acceptance, row_of, summarise
 from specviz.settings import Sampling
 
 
@@ -18,11 +19,14 @@ class ModelDrafter:
 
     Args:
         name: as the catalog knows it.
-        scorer: the model with its cache.
-        tokenizer: names the alternatives.
+        scorer: the model with its cache; takes the target's ids.
+        tokenizer: names the alternatives, by the target's ids.
+        tokens: (V,) the target id of each column of the scorer's rows, ascending; None where they are the same. What
+            is not among them has q = 0: it is never proposed, and comes from the target when it is wanted.
         max_context: tokens that the draft model can see; None for no limit.
         vocab_limit: ids at or beyond it are never proposed (the target would not know them).
         stop_ids: a draft ends with the first of these.
+        min_confidence: a draft ends before a token that is less likely than this to be reached and kept; 0 never.
     """
 
     def __init__(
@@ -31,12 +35,14 @@ class ModelDrafter:
         scorer: Scorer,
         tokenizer: Tokenizer,
         *,
+        tokens: Ids | None = None,
         max_context: int | None = None,
         vocab_limit: int | None = None,
         stop_ids: frozenset[int] = frozenset(),
+        min_confidence: float = 0.0,
     ) -> None:
-        self.name, self.max_context = name, max_context
-        self._scorer, self._tokenizer = scorer, tokenizer
+        self.name, self.max_context, self.min_confidence = name, max_context, min_confidence
+        self._scorer, self._tokenizer, self._tokens = scorer, tokenizer, tokens
         self._vocab_limit, self._stop_ids = vocab_limit, stop_ids
 
     def propose(
@@ -44,38 +50,73 @@ class ModelDrafter:
     ) -> list[Proposal]:
         """One candidate of at most k tokens.
 
-        Shorter when the draft draws a stop token, and when its context is full: then `note` says so.
+        Shorter when the draft draws a stop token, when it is no longer sure, and when its context is full: then
+        `note` says so.
         """
-        room = k if self.max_context is None else min(k, self.max_context - len(context_ids))
-        note = "" if room >= k else f"The draft model's context of {self.max_context} tokens is full."
         ids = list(context_ids)
-        tokens: list[int] = []
-        q: list[Row] = []
-        logprobs: list[float] = []
-        entropies: list[float] = []
-        alternatives = []
-        times: list[float] = []
-        for _ in range(max(0, room)):
-            began = time.perf_counter()
-            logits = self._scorer.score(ids, 1)[0]
-            if self._vocab_limit is not None:
-                logits = logits[: self._vocab_limit]
-            token, row = draw_from(logits, sampling, rng)
-            summary = summarise(logits)
-            alternatives.append(alternatives_of(logits, summary, row, self._tokenizer))
-            tokens.append(token)
-            q.append(row)
-            logprobs.append(float(logits[token]) - summary.log_normaliser)
-            entropies.append(summary.entropy_bits)
-            ids.append(token)
-            times.append((time.perf_counter() - began) * 1000)
-            if token in self._stop_ids:
+        block: list[Drafted] = []
+        reached: float | None = None
+        note = ""
+        while len(block) < k:
+            if note := self.full(ids):
                 break
-        return [
-            Proposal(
-                tuple(tokens), tuple(q), tuple(logprobs), tuple(entropies), tuple(alternatives), tuple(times), note
-            )
-        ]
+            drafted = self.draw_next(ids, sampling, rng, reached)
+            if drafted is None:
+                break
+            block.append(drafted)
+            ids.append(drafted.token_id)
+            if drafted.token_id in self._stop_ids:
+                break
+            reached = drafted.confidence * (1.0 if reached is None else reached)
+        return [proposal_of(block, note)]
+
+    def full(self, ids: Sequence[int]) -> str:
+        """Why the draft model cannot go on from here, in words for a person; empty while it can."""
+        if self.max_context is None or len(ids) < self.max_context:
+            return ""
+        return f"The draft model's context of {self.max_context} tokens is full."
+
+    def draw_next(
+        self, ids: Sequence[int], sampling: Sampling, rng: np.random.Generator, reached: float | None
+    ) -> Drafted | None:
+        """One more token; None, and nothing drawn, where it is not worth its verification.
+
+        Whether a draft ends here may depend on the tokens before this one and on q, and on nothing else. Dropping a
+        token because of what it turned out to be would leave the others more likely than q says, and the output would
+        no longer be the target's own.
+
+        Args:
+            ids: the whole context and the draft so far; there is room for it (`full`).
+            reached: the estimated chance that all of the draft so far is kept; None for the first token of a block,
+                which is always drafted: a draft of none saves nothing.
+        """
+        began = time.perf_counter()
+        if reached is not None and reached < self.min_confidence:
+            return None  # no row can make up for it
+        logits = self._scorer.score(ids, 1)[0]
+        tokens = self._tokens
+        if self._vocab_limit is not None:
+            width = self._vocab_limit if tokens is None else int(np.searchsorted(tokens, self._vocab_limit))
+            logits, tokens = logits[:width], tokens if tokens is None else tokens[:width]
+        q = row_of(logits, sampling)
+        confidence = expected_acceptance(logits, q) if self.min_confidence > 0 else 1.0
+        if reached is not None and reached * confidence < self.min_confidence:
+            return None
+        at = draw_row(q, rng)
+        token, row = at, q
+        if tokens is not None:
+            # Ascending token ids make the row over the draft's own tokens a sparse row over the target's.
+            token, row = int(tokens[at]), Row(q.probs, tokens if q.ids is None else tokens[q.ids])
+        summary = summarise(logits)
+        return Drafted(
+            token_id=token,
+            q=row,
+            confidence=confidence,
+            logprob=float(logits[at]) - summary.log_normaliser,
+            entropy=summary.entropy_bits,
+            alternatives=alternatives_of(logits, summary, row, self._tokenizer, tokens),
+            time_ms=(time.perf_counter() - began) * 1000,
+        )
 
     def reset(self) -> None:
         """Forget the draft model's cache."""

@@ -1,0 +1,90 @@
+"""n-gram lookup first, a model where there is nothing to copy: token by token, in one block."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from specviz.drafters.block import Drafted, proposal_of
+from specviz.drafters.lookup import Lookup
+from specviz.drafters.model import ModelDrafter
+from specviz.ports import Proposal
+from specviz.settings import Sampling
+
+#: A match of one or two tokens says less about what follows than a model does.
+SHORTEST = 3
+
+
+class CombinedDrafter:
+    """Copies while the lookup has something to copy, and lets the model draw where it has not.
+
+    Each token keeps its own q: one-hot for a copy, the model's own for a draw. A copy has no log-probability and no
+    entropy, which tells the two apart in a recording.
+
+    Args:
+        model: draws the other tokens. It is given the whole context each time, so that its cache follows by itself.
+        longest, shortest: tokens that must match, at most and at least.
+        stop_ids: a draft ends with the first of these.
+        lookup_confidence: the estimated chance that a copied token is kept; counts towards the model's
+            `min_confidence`, which ends copies too.
+    """
+
+    def __init__(
+        self,
+        model: ModelDrafter,
+        *,
+        longest: int = 4,
+        shortest: int = SHORTEST,
+        stop_ids: frozenset[int] = frozenset(),
+        lookup_confidence: float = 0.9,
+    ) -> None:
+        self.name = f"ngram+{model.name}"
+        # A full model ends nothing: there may still be something to copy.
+        self.max_context: int | None = None
+        self._model, self._lookup = model, Lookup(longest, shortest)
+        self._stop_ids, self._lookup_confidence = stop_ids, lookup_confidence
+
+    def propose(
+        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
+    ) -> list[Proposal]:
+        """One candidate of at most k tokens.
+
+        Shorter when a stop token is drafted, when the draft is no longer sure, and when the model's context is full
+        and there is nothing to copy: then `note` says so.
+        """
+        ids = list(context_ids)
+        block: list[Drafted] = []
+        reached: float | None = None
+        source: int | None = None
+        note = ""
+        while len(block) < k:
+            began = time.perf_counter()
+            if source is None:
+                source = self._lookup.find(ids)
+            if source is not None:
+                drafted = self._copy(ids[source], began, reached)
+                source += 1
+            elif note := self._model.full(ids):
+                break
+            else:
+                drafted = self._model.draw_next(ids, sampling, rng, reached)
+            if drafted is None:
+                break
+            block.append(drafted)
+            ids.append(drafted.token_id)
+            if drafted.token_id in self._stop_ids:
+                break
+            reached = drafted.confidence * (1.0 if reached is None else reached)
+        return [proposal_of(block, note)]
+
+    def _copy(self, token_id: int, began: float, reached: float | None) -> Drafted | None:
+        # What is copied depends on earlier tokens alone, so ending the draft here keeps the output exact.
+        if reached is not None and reached * self._lookup_confidence < self._model.min_confidence:
+            return None
+        return Drafted.copy(token_id, (time.perf_counter() - began) * 1000, self._lookup_confidence)
+
+    def reset(self) -> None:
+        """Forget the model's cache."""
+        self._model.reset()
