@@ -7,18 +7,25 @@ imported when it is needed: the lists below cost no model library.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specviz.errors import PairingError, UnknownModelError
+import numpy as np
+
+from specviz.errors import PairingError, UnknownModelError, UnsupportedModelError
 from specviz.models import store
+from specviz.models.distilled import check_target, is_distilled, read_description
 from specviz.models.known import KNOWN, KnownModel
+from specviz.models.pairing import Vocabulary
 from specviz.models.toy import ToyScorer, ToyTokenizer
 from specviz.ports import Capabilities, Drafter, OnProgress, Target
 from specviz.runner import ModelHost, Pair
-from specviz.settings import Settings
+from specviz.settings import Settings, split_draft
 
 if TYPE_CHECKING:
+    from specviz.drafters.model import ModelDrafter
+    from specviz.models.distilled_model import DistilledModel
     from specviz.models.language_model import LanguageModel
 
 #: How far the toy draft is from the toy target, in nats; about seven of ten of its tokens are kept.
@@ -46,7 +53,7 @@ class Choice:
 def targets() -> list[Choice]:
     """Every target that can be chosen by name."""
     toy = Choice("toy", "Toy", "A table of 294 tokens: instant, no download, made-up sentences.", True, "")
-    return [*(_model_choice("local:", model) for model in KNOWN), toy]
+    return [*(_model_choice("local:", model) for model in KNOWN if not model.distilled_for), toy]
 
 
 def drafts(target: str) -> list[Choice]:
@@ -54,9 +61,12 @@ def drafts(target: str) -> list[Choice]:
     is_toy = target == "toy"
     family = _family(target)
     alone = "" if is_toy else "It shares its vocabulary with the toy target alone."
+    own = [model for model in KNOWN if model.distilled_for]
     return [
+        *(_lookup_first(_distilled_choice(model, target)) for model in own),
+        *(_distilled_choice(model, target) for model in own),
         Choice("ngram", "n-gram lookup", "Copies what followed last time. Free; pays where text repeats.", True, ""),
-        *(_draft_choice(model, is_toy, family) for model in KNOWN),
+        *(_draft_choice(model, is_toy, family) for model in KNOWN if not model.distilled_for),
         Choice("toy", "Toy draft", "The toy target with noise.", is_toy, alone),
         Choice("none", "None", "Plain decoding, one token a round.", True, ""),
     ]
@@ -76,6 +86,28 @@ def _draft_choice(model: KnownModel, is_toy: bool, family: str | None) -> Choice
     return choice
 
 
+def _distilled_choice(model: KnownModel, target: str) -> Choice:
+    choice = _model_choice("model:", model)
+    reason = "" if choice.available else "This copy of specviz lacks its weights."
+    if _known(target, "local") != model.distilled_for:
+        title = next(k.title for k in KNOWN if k.name == model.distilled_for)
+        reason = f"It was distilled for {title} alone."
+    return replace(choice, available=not reason, reason=reason)
+
+
+def _lookup_first(choice: Choice) -> Choice:
+    detail = f"Copies where the text repeats itself, and lets the model draft where it does not. {choice.detail}"
+    title = f"n-gram lookup + {choice.title.removesuffix(', distilled')}"
+    return replace(choice, name=f"ngram+{choice.name}", title=title, detail=detail)
+
+
+def _known(name: str, kind: str) -> str:
+    """The short name of a known model, from its name with its prefix; empty for any other."""
+    prefix, _, model = name.partition(":")
+    known = store.resolve(model).known if prefix == kind and model else None
+    return known.name if known else ""
+
+
 def _family(name: str) -> str | None:
     """The vocabulary of a known model, by its name with its prefix; None for any other."""
     kind, _, model = name.partition(":")
@@ -90,11 +122,12 @@ def check(settings: Settings) -> None:
 
     Raises:
         UnknownModelError: no such drafter, target or model.
-        UnsupportedModelError: a folder or file on this machine that cannot be used.
-        PairingError: the toy with another model.
+        UnsupportedModelError: a folder or file on this machine that cannot be used; a distilled draft as target.
+        PairingError: the toy with another model; two families; a draft that was distilled for another target.
     """
     kind, _, name = settings.target.partition(":")
     if kind == "local" and name:
+        _refuse_as_target(store.resolve(name))
         store.inspect(name)
     elif settings.target != "toy":
         known = ", ".join(c.name for c in targets())
@@ -102,26 +135,46 @@ def check(settings: Settings) -> None:
             f"Unknown target {settings.target!r}.",
             f"Known: {known}; or local: with a Hugging Face repository, a folder or a .gguf file.",
         )
-    kind, _, name = settings.draft.partition(":")
-    if kind == "model" and name:
-        store.inspect(name)
-    elif settings.draft not in ("none", "ngram", "toy"):
+    lookup_first, draft = split_draft(settings.draft)
+    kind, _, name = draft.partition(":")
+    source = store.inspect(name) if kind == "model" and name else None
+    if source is None and draft not in (("toy",) if lookup_first else ("none", "ngram", "toy")):
         known = ", ".join(c.name for c in drafts(settings.target))
         raise UnknownModelError(
             f"Unknown draft {settings.draft!r}.",
-            f"Known: {known}; or model: with a Hugging Face repository, a folder or a .gguf file.",
+            f"Known: {known}; or model: with a Hugging Face repository, a folder or a .gguf file; ngram+ in front of "
+            "any of these puts n-gram lookup first.",
         )
-    if settings.draft not in ("none", "ngram") and (settings.target == "toy") != (settings.draft == "toy"):
+    if draft in ("none", "ngram"):
+        return
+    if source is not None and (folder := _distilled_folder(source)):
+        if settings.target == "toy":
+            check_target(draft, read_description(folder), ToyTokenizer().vocabulary)
+    elif (settings.target == "toy") != (draft == "toy"):
         raise PairingError(
-            f"Draft {settings.draft} and target {settings.target} have different vocabularies: "
-            "the toy pair has one of its own.",
+            f"Draft {draft} and target {settings.target} have different vocabularies: the toy pair has one of its own.",
             "Use toy with toy, or n-gram lookup, which fits every target.",
         )
-    ours, theirs = _family(settings.draft), _family(settings.target)
+    ours, theirs = _family(draft), _family(settings.target)
     if ours and theirs and ours != theirs:
         raise PairingError(
-            f"Draft {settings.draft} and target {settings.target} have different vocabularies: {ours} and {theirs}.",
+            f"Draft {draft} and target {settings.target} have different vocabularies: {ours} and {theirs}.",
             "Take a draft of the target's own family, or n-gram lookup, which fits every target.",
+        )
+
+
+def _distilled_folder(source: store.ModelSource) -> Path | None:
+    """Where a distilled draft lies; None for any other model, and for one that is still to be fetched."""
+    folder = Path(source.location)
+    return folder if source.kind in ("folder", "package") and is_distilled(folder) else None
+
+
+def _refuse_as_target(source: store.ModelSource) -> None:
+    if source.kind == "package" or _distilled_folder(source):
+        raise UnsupportedModelError(
+            f"{source.name} is a distilled draft: it proposes tokens for the target that it was trained for, and "
+            "cannot be a target.",
+            f"Take it as the draft, model:{source.name}, of its own target.",
         )
 
 
@@ -130,6 +183,7 @@ class Builder:
 
     def __init__(self) -> None:
         self._loaded: dict[str, LanguageModel] = {}
+        self._distilled: dict[str, DistilledModel] = {}
 
     def build(
         self,
@@ -144,9 +198,10 @@ class Builder:
             PairingError: the vocabularies differ.
         """
         check(settings)
-        wanted = [n.partition(":")[2] for n in (settings.target, settings.draft) if ":" in n]
+        wanted = [name.partition(":")[2] for name in (settings.target, settings.draft)]
         # Two large models may not fit beside a third.
         self._loaded = {name: model for name, model in self._loaded.items() if name in wanted}
+        self._distilled = {name: model for name, model in self._distilled.items() if name in wanted}
         target, stop_ids = self._target(settings, on_progress, cancelled)
         return Pair(self._drafter(settings, target, stop_ids, on_progress, cancelled), target)
 
@@ -156,6 +211,13 @@ class Builder:
 
             self._loaded[name] = language_model.load(name, on_progress, cancelled)
         return self._loaded[name]
+
+    def _distilled_model(self, name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> DistilledModel:
+        if name not in self._distilled:
+            from specviz.models import distilled_model
+
+            self._distilled[name] = distilled_model.load(name, on_progress, cancelled)
+        return self._distilled[name]
 
     def _target(
         self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]
@@ -179,32 +241,77 @@ class Builder:
         on_progress: OnProgress,
         cancelled: Callable[[], bool],
     ) -> Drafter:
-        if settings.draft == "none":
+        lookup_first, draft = split_draft(settings.draft)
+        if draft == "none":
             from specviz.drafters.none import NoDrafter
 
             return NoDrafter()
-        if settings.draft == "ngram":
+        if draft == "ngram":
             from specviz.drafters.ngram import NgramDrafter
 
             return NgramDrafter(settings.ngram_max, settings.ngram_min, stop_ids)
+        model = self._model_drafter(draft, settings, target, stop_ids, on_progress, cancelled)
+        if not lookup_first:
+            return model
+        from specviz.drafters.combined import SHORTEST, CombinedDrafter
+
+        shortest = max(SHORTEST, settings.ngram_min)
+        return CombinedDrafter(model, longest=max(shortest, settings.ngram_max), shortest=shortest, stop_ids=stop_ids)
+
+    def _model_drafter(
+        self,
+        draft: str,
+        settings: Settings,
+        target: Target,
+        stop_ids: frozenset[int],
+        on_progress: OnProgress,
+        cancelled: Callable[[], bool],
+    ) -> ModelDrafter:
         from specviz.drafters.model import ModelDrafter
 
-        if settings.draft == "toy":
+        certain = settings.min_confidence
+        if draft == "toy":
             toy = ToyTokenizer()
-            return ModelDrafter("toy", ToyScorer(toy, TOY_NOISE), toy, max_context=TOY_CONTEXT, stop_ids=stop_ids)
+            return ModelDrafter(
+                "toy",
+                ToyScorer(toy, TOY_NOISE),
+                toy,
+                max_context=TOY_CONTEXT,
+                stop_ids=stop_ids,
+                min_confidence=certain,
+            )
+        name = draft.partition(":")[2]
+        if is_distilled(store.pull(name, on_progress, cancelled)):
+            distilled = self._distilled_model(name, on_progress, cancelled)
+            distilled.check_target(self._target_vocabulary(settings))
+            return ModelDrafter(
+                draft,
+                distilled.scorer(),
+                target.tokenizer,
+                tokens=distilled.vocabulary.tokens.astype(np.int64),
+                max_context=distilled.max_context,
+                stop_ids=stop_ids,
+                min_confidence=certain,
+            )
         from specviz.models.pairing import check_pair
 
-        draft = self._model(settings.draft.partition(":")[2], on_progress, cancelled)
-        judge = self._model(settings.target.partition(":")[2], on_progress, cancelled)
-        check_pair(draft.tokenizer.vocabulary, judge.tokenizer.vocabulary)
+        model = self._model(name, on_progress, cancelled)
+        check_pair(model.tokenizer.vocabulary, self._target_vocabulary(settings))
         return ModelDrafter(
-            settings.draft,
-            draft.scorer(),
-            draft.tokenizer,
-            max_context=draft.max_context,
+            draft,
+            model.scorer(),
+            model.tokenizer,
+            max_context=model.max_context,
             vocab_limit=target.capabilities.vocab_size,
             stop_ids=stop_ids,
+            min_confidence=certain,
         )
+
+    def _target_vocabulary(self, settings: Settings) -> Vocabulary:
+        """Of the target, which is loaded by now."""
+        if settings.target == "toy":
+            return ToyTokenizer().vocabulary
+        return self._loaded[settings.target.partition(":")[2]].tokenizer.vocabulary
 
 
 def make_host() -> ModelHost:

@@ -21,6 +21,10 @@ K_MAX = 16
 TEMPERATURE_MAX = 2.0
 MAX_TOKENS_MAX = 1024
 
+AUTO = "auto"
+#: The draft that `auto` means for a target; n-gram lookup, which fits every target, where none is named here.
+DEFAULT_DRAFTS: dict[str, str] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -44,7 +48,8 @@ class Settings:
     """Everything that shapes a run, and nothing secret.
 
     Attributes:
-        target, draft: names for the catalog, such as `local:smollm2-135m`, `ngram`, `model:NAME`, `none`, `toy`.
+        target, draft: names for the catalog, such as `local:smollm2-135m`; `ngram`, `model:NAME`, `ngram+model:NAME`,
+            `none`, `toy`. A draft of `auto` becomes the target's default at once: no settings hold that word.
         k: tokens drafted per round.
         temperature, top_k, top_p: sampling, the same for draft and target.
         max_tokens: output budget, met exactly.
@@ -53,12 +58,15 @@ class Settings:
         system: system prompt; empty for the chat template's own default.
         raw: send the prompt as it is, without the chat template.
         stop: strings that end the output.
-        ngram_max, ngram_min: longest and shortest match of the `ngram` drafter.
+        ngram_max, ngram_min: longest and shortest match of the `ngram` drafter; in front of a model (`ngram+…`) a match
+            of less than three tokens is never copied.
+        min_confidence: a draft model ends its draft before a token that, by its own estimate, is less likely than this
+            to be reached and kept; 0 always drafts K tokens.
         remote_model: the model behind a remote target.
     """
 
     target: str = "local:smollm2-135m"
-    draft: str = "ngram"
+    draft: str = AUTO
     k: int = 4
     temperature: float = 0.0
     top_k: int = 0
@@ -72,6 +80,7 @@ class Settings:
     stop: tuple[str, ...] = field(default=())
     ngram_max: int = 4
     ngram_min: int = 1
+    min_confidence: float = 0.0
     remote_model: str = ""
 
     def __post_init__(self) -> None:
@@ -93,6 +102,11 @@ class Settings:
         _whole("seed", self.seed, 0, 2**63 - 1)
         _whole("the shortest n-gram", self.ngram_min, 1, None)
         _whole("the longest n-gram", self.ngram_max, self.ngram_min, 32)
+        if not (_finite(self.min_confidence) and 0 <= self.min_confidence < 1):
+            raise SettingsError(
+                f"min confidence must be at least 0 and below 1, not {self.min_confidence!r}.",
+                "0 always drafts K tokens; try 0.3.",
+            )
         if not self.target.strip():
             raise SettingsError("The target has no name.", "Try local:smollm2-135m.")
         if not self.draft.strip():
@@ -107,6 +121,8 @@ class Settings:
                 "A system prompt is part of the chat template, and a raw prompt is sent without one.",
                 "Leave one of the two out.",
             )
+        if self.draft == AUTO:
+            object.__setattr__(self, "draft", default_draft(self.target))
 
     @property
     def sampling(self) -> Sampling:
@@ -164,13 +180,14 @@ ENVIRONMENT: dict[str, str] = {
     "SPECVIZ_TAU": "tau",
     "SPECVIZ_SEED": "seed",
     "SPECVIZ_SYSTEM": "system",
+    "SPECVIZ_MIN_CONFIDENCE": "min_confidence",
 }
 
 #: Variables whose values must appear in nothing that specviz writes.
 SECRETS: tuple[str, ...] = ("CEREBRAS_API_KEY",)
 
 _WHOLE = {"k", "top_k", "max_tokens", "seed"}
-_REAL = {"temperature", "top_p", "tau"}
+_REAL = {"temperature", "top_p", "tau", "min_confidence"}
 
 
 def _parse(name: str, text: str, variable: str) -> Any:
@@ -189,10 +206,30 @@ def _parse(name: str, text: str, variable: str) -> Any:
     return text
 
 
+_NOT_MODELS = ("", AUTO, "none", "ngram", "toy")
+_LOOKUP_FIRST = "ngram+"
+
+
 def draft_name(text: str) -> str:
-    """The drafter that a name means: a bare model name or repository, as in DRAFT_MODEL, is `model:NAME`."""
+    """The drafter that a name means: a bare model name or repository, as in DRAFT_MODEL, is `model:NAME`.
+
+    The same behind `ngram+`, which puts n-gram lookup in front of another drafter.
+    """
     text = text.strip()
-    return text if text in ("", "none", "ngram", "toy") or ":" in text else f"model:{text}"
+    if text.startswith(_LOOKUP_FIRST):
+        return _LOOKUP_FIRST + draft_name(text.removeprefix(_LOOKUP_FIRST))
+    return text if text in _NOT_MODELS or ":" in text else f"model:{text}"
+
+
+def split_draft(draft: str) -> tuple[bool, str]:
+    """Whether n-gram lookup goes first, and the name of the drafter behind it."""
+    behind = draft.removeprefix(_LOOKUP_FIRST)
+    return behind != draft, behind
+
+
+def default_draft(target: str) -> str:
+    """The draft for a target when nobody has chosen one."""
+    return DEFAULT_DRAFTS.get(target, "ngram")
 
 
 def is_text(text: str) -> bool:

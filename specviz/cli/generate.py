@@ -47,7 +47,12 @@ def add_generate(commands: Any) -> None:
     source.add_argument("--prompt", help="the prompt; - reads standard input")
     source.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a file")
     p.add_argument("--target", help="local:NAME or toy (default: local:smollm2-135m)")
-    p.add_argument("--draft", type=draft_name, help="ngram, model:NAME, toy or none (default: ngram)")
+    p.add_argument(
+        "--draft",
+        type=draft_name,
+        help="ngram, model:NAME, toy or none; ngram+model:NAME copies where it can and lets the model draft elsewhere "
+        "(default: auto, the best that there is for the target)",
+    )
     p.add_argument("--k", type=int, metavar="K", help="tokens drafted a round, 1 to 16 (default: 4)")
     p.add_argument("--temperature", type=float, help="0 to 2; 0 is greedy (default: 0)")
     p.add_argument("--top-k", type=int, dest="top_k", help="keep only this many tokens; 0 is off")
@@ -66,6 +71,14 @@ def add_generate(commands: Any) -> None:
     )
     p.add_argument("--ngram-max", type=int, dest="ngram_max", help="longest match of the ngram drafter (default: 4)")
     p.add_argument("--ngram-min", type=int, dest="ngram_min", help="shortest match of the ngram drafter (default: 1)")
+    p.add_argument(
+        "--min-confidence",
+        type=float,
+        dest="min_confidence",
+        metavar="P",
+        help="end a draft model's draft before a token that, by its own estimate, has less than this chance of being "
+        "kept; from 0 up to 1, 0 always drafts K tokens (default: 0)",
+    )
     p.add_argument("--trace", type=Path, metavar="FILE", help="record the run as JSON lines")
     p.add_argument("--no-baseline", action="store_true", help="skip the baseline: no speed-up is reported then")
     p.add_argument("--json", action="store_true", help="print one JSON object on standard output")
@@ -74,7 +87,7 @@ def add_generate(commands: Any) -> None:
 
 _FIELDS = (
     "target", "draft", "k", "temperature", "top_k", "top_p", "max_tokens", "rule", "tau", "seed", "system", "raw",
-    "ngram_max", "ngram_min",
+    "ngram_max", "ngram_min", "min_confidence",
 )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def _list(options: argparse.Namespace) -> int:
         rows.append(
             (
                 model.name,
-                f"{model.parameters / 1e6:,.0f} M",
+                f"{model.parameters / 1e6:,.0f} M" if model.parameters else "n/a",
                 f"{model.download_bytes / 1e6:,.0f} MB",
                 "yes" if entry.path else "no",
                 model.good_for,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from specviz.errors import SettingsError
-from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, draft_name
+from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, default_draft, draft_name
 from specviz.ui.session import Catalog
 from specviz.views import words
 
@@ -35,6 +35,7 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
         target = _model(
             "Target", catalog.targets(), defaults.target, _target_name, "The model whose output you want."
         )  # fmt: skip
+        _let_draft_follow(target, defaults)
         draft = _model(
             "Draft", catalog.drafts(target), defaults.draft, draft_name, "Proposes tokens that the target then judges."
         )
@@ -57,6 +58,13 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
             )  # fmt: skip
         st.caption(words.escape_markdown(words.rule_in_words(rule, temperature, tau)))
         with st.expander("More sampling and prompt settings"):
+            min_confidence = _fine_slider(
+                "End a draft early", "min_confidence", defaults.min_confidence, 0.0, 0.95,
+                help="A draft model stops before a token that it is not sure of: one that, by its own estimate, has "
+                "less than this chance of being kept. Unsure tokens are mostly refused, and checking them costs time. "
+                "0 always drafts K tokens. The text stays the target's own either way. n-gram lookup alone has no "
+                "estimate and takes no notice.",
+            )  # fmt: skip
             top_k = st.number_input(
                 "Top-k", min_value=0, value=defaults.top_k, key="top_k", persist_state="session", help="0 is off."
             )
@@ -79,6 +87,7 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
     return {
         "target": target, "draft": draft, "k": k, "temperature": temperature, "max_tokens": max_tokens, "rule": rule,
         "tau": tau, "top_k": top_k, "top_p": top_p, "seed": seed, "system": system or "", "raw": raw,
+        "min_confidence": min_confidence,
     }  # fmt: skip
 
 
@@ -98,7 +107,23 @@ def as_typed(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
     now = {name: st.session_state.get(name, value) for name, value in fields.items()}
     target = _meant(now["target"] or fields["target"], catalog.targets(), _target_name)
     draft = _meant(now["draft"] or fields["draft"], catalog.drafts(target), draft_name)
+    draft = _following(draft, fields["target"], target)
     return now | {"target": target, "draft": draft, "system": now["system"] or ""}
+
+
+def _let_draft_follow(target: str, defaults: Settings) -> None:
+    """With another target comes its default draft, unless somebody has chosen one."""
+    before = st.session_state.get("draft_stands_for", defaults.target)
+    st.session_state["draft_stands_for"] = target
+    if "draft" in st.session_state:
+        draft = st.session_state["draft"]
+        if (following := _following(draft, before, target)) != draft:
+            st.session_state["draft"] = following
+
+
+def _following(draft: str, before: str, target: str) -> str:
+    """The draft after a change of target: the default of the one before gives way to the new default."""
+    return default_draft(target) if target != before and draft == default_draft(before) else draft
 
 
 def _meant(typed: str, choices: Sequence[Choice], bare: Callable[[str], str]) -> str:
@@ -119,9 +144,9 @@ def _slider(label: str, key: str, value: int, low: int, high: int, help: str) ->
 
 
 def _fine_slider(label: str, key: str, value: float, low: float, high: float, help: str) -> float:
-    """A slider in steps of 0.05, or in finer ones and from a lower end where its default needs that."""
+    """A slider in steps of 0.05, or in finer ones and between wider ends where its default needs that."""
     step = next((s for s in (0.05, 0.01) if math.isclose(value / s, round(value / s))), 0.001)
-    low = min(low, value)
+    low, high = min(low, value), max(high, value)
     return float(
         st.slider(
             label, low, high, step=step, value=value, format="%.4g", key=key, persist_state="session", help=help
@@ -137,8 +162,10 @@ def _model(label: str, choices: Sequence[Choice], default: str, bare: Callable[[
     key = label.lower()
     if st.session_state.get(key) not in (None, *names):
         names.append(st.session_state[key])
+    # A value that the page has put into the state may not stand beside an index.
+    index = 0 if key in st.session_state else names.index(default)
     chosen = st.selectbox(
-        label, names, index=names.index(default), key=key, persist_state="session", accept_new_options=True, help=help,
+        label, names, index=index, key=key, persist_state="session", accept_new_options=True, help=help,
         # Only what never changes: the browser sends the label back, and one that is gone would be a new name.
         format_func=lambda name: by_name[name].title if name in by_name else name,
     )  # fmt: skip
