@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specviz import __version__
+from specviz.cli.distill import add_distill
 from specviz.cli.generate import add_generate
 from specviz.cli.models import add_models
 from specviz.cli.replay import add_replay
@@ -39,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"specviz {__version__}")
     top.add_argument("--verbose", action="store_true", help="more log lines on standard error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (add_generate, add_models, add_replay):
+    for add in (add_generate, add_models, add_replay, add_distill):
         add(commands)
     return top
 

@@ -1,0 +1,98 @@
+"""Samples → batches: padded inputs in draft ids, and the rows that count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz.distill.samples import FLOOR, Sample, stack_rows
+from specviz.distill.vocabulary import draft_ids
+from specviz.models.distilled import DraftVocabulary
+
+Int32s = NDArray[np.int32]
+
+#: Tokens of a text that the student sees, prompt and answer; the front of a longer one is cut off.
+LONGEST = 640
+#: Batches whose texts are sorted by length among themselves, so that little is padded.
+_SORTED_TOGETHER = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """What one step learns from.
+
+    Attributes:
+        inputs: (B, L) draft ids, padded behind.
+        positions: (M,) indices into the flat (B·L,) outputs: those that predict a token which the target wrote.
+        ids: (M, N) draft ids of the target's most probable tokens; 0 where the draft has none.
+        logprobs: (M, N) theirs at temperature 1; `FLOOR` where the draft has none.
+        log_sums: (M, temperatures) see `Rows`.
+    """
+
+    inputs: Int32s
+    positions: Int32s
+    ids: Int32s
+    logprobs: NDArray[np.float32]
+    log_sums: NDArray[np.float32]
+
+
+def plan(lengths: Sequence[int], batch_tokens: int, seed: int, epoch: int) -> list[list[int]]:
+    """The batches of one pass through all texts, as indices: every text once, in an order of this seed and epoch.
+
+    Args:
+        lengths: of the texts.
+        batch_tokens: padded tokens of a batch, at most; a longer text is a batch of its own.
+    """
+    rng = np.random.default_rng((seed, epoch))
+    order = [int(i) for i in rng.permutation(len(lengths))]
+    mean = max(1.0, float(np.mean(lengths)))
+    chunk = max(1, round(_SORTED_TOGETHER * batch_tokens / mean))
+    batches: list[list[int]] = []
+    for at in range(0, len(order), chunk):
+        batches += _fill(sorted(order[at : at + chunk], key=lambda i: lengths[i]), lengths, batch_tokens)
+    return [batches[int(i)] for i in rng.permutation(len(batches))]
+
+
+def _fill(order: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    batches: list[list[int]] = []
+    for i in order:
+        # Sorted: this text is the longest of its batch.
+        if not batches or (len(batches[-1]) + 1) * lengths[i] > batch_tokens:
+            batches.append([])
+        batches[-1].append(i)
+    return batches
+
+
+class Collator:
+    """Makes batches for one vocabulary."""
+
+    def __init__(self, vocabulary: DraftVocabulary) -> None:
+        self._inputs, self._own = vocabulary.inputs, draft_ids(vocabulary)
+
+    def length(self, sample: Sample) -> int:
+        """Tokens of a text as the student sees it: the last one is only predicted."""
+        return min(LONGEST, len(sample.prompt_ids) + len(sample.token_ids) - 1)
+
+    def batch(self, samples: Sequence[Sample]) -> Batch:
+        """One batch of these texts."""
+        width = max(map(self.length, samples))
+        inputs = np.zeros((len(samples), width), dtype=np.int32)
+        positions, rows = [], []
+        for i, sample in enumerate(samples):
+            ids = np.concatenate([sample.prompt_ids, sample.token_ids])[:-1][-LONGEST:]
+            inputs[i, : len(ids)] = self._inputs[ids]
+            predicted = min(len(sample.token_ids), len(ids))
+            positions.append(i * width + np.arange(len(ids) - predicted, len(ids), dtype=np.int32))
+            rows.append(sample.rows.tail(predicted))
+        together = stack_rows(rows)
+        own = self._own[together.ids]
+        return Batch(
+            inputs,
+            np.concatenate(positions).astype(np.int32),
+            np.maximum(own, 0),
+            np.where(own >= 0, together.logprobs, np.float32(FLOOR)),
+            together.log_sums,
+        )

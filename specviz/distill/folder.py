@@ -1,0 +1,91 @@
+"""The finished draft: a folder that specviz loads, and that says how it came to be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from specviz.distill.card import card
+from specviz.distill.student import BITS, Config, make, quantise
+from specviz.errors import SettingsError
+from specviz.models.distilled import (
+    DESCRIPTION_FILE,
+    VOCABULARY_FILE,
+    Description,
+    DraftVocabulary,
+    check_folder,
+    save_vocabulary,
+    write_description,
+)
+
+WEIGHTS_FILE = "model.safetensors"
+#: draft.json last: it is what makes a folder a draft.
+_FILES = ("config.json", WEIGHTS_FILE, VOCABULARY_FILE, "README.md", DESCRIPTION_FILE)
+
+
+def finish(
+    folder: Path,
+    config: Config,
+    weights: dict[str, Any],
+    vocabulary: DraftVocabulary,
+    description: Description,
+    *,
+    bits: int = 6,
+) -> Path:
+    """Quantise a student and write all that a draft's folder holds; a reader sees no half of it.
+
+    Args:
+        folder: made if it does not exist; files of an earlier draft are replaced.
+        config: mlx-lm's Llama config, not quantised; `vocab_size` is the draft's.
+        weights: name → array of numpy or MLX, as mlx-lm's Llama calls them: `model.embed_tokens.weight`,
+            `model.layers.0.self_attn.q_proj.weight`, …, which are Hugging Face's names too.
+        vocabulary: which target ids the rows of the embedding are.
+        description: see `specviz.distill.card.describe`.
+        bits: 4, 5, 6 or 8, in groups of 64; 16 for float16.
+
+    Returns:
+        The folder.
+
+    Raises:
+        SettingsError: other bits.
+        UnsupportedModelError: the parts do not fit each other.
+        ValueError: a weight is missing, or of another shape.
+        OSError: the folder cannot be written.
+    """
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+    from mlx_lm.utils import save_config
+
+    if bits not in BITS:
+        raise SettingsError(f"--bits must be one of {', '.join(map(str, BITS))}, not {bits}.")
+    arrays = {name: mx.array(w) for name, w in weights.items()}
+    if config.get("tie_word_embeddings", True):
+        arrays.pop("lm_head.weight", None)
+    student, finished = quantise(make(config, arrays), config, bits)
+    partial = folder / ".partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        save_config(dict(finished), partial / "config.json")
+        _save_weights(partial / WEIGHTS_FILE, dict(tree_flatten(student.parameters())))
+        save_vocabulary(partial, vocabulary)
+        write_description(partial, description)
+        (partial / "README.md").write_text(card(description, config, bits), encoding="utf-8")
+        check_folder(partial)
+        (folder / DESCRIPTION_FILE).unlink(missing_ok=True)
+        for name in _FILES:
+            os.replace(partial / name, folder / name)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+def _save_weights(path: Path, weights: dict[str, Any]) -> None:
+    import mlx.core as mx
+
+    try:
+        mx.save_safetensors(str(path), weights, metadata={"format": "mlx"})
+    except RuntimeError as exc:  # MLX says so when the disk is full
+        raise OSError(str(exc)) from exc

@@ -1,0 +1,428 @@
+"""The whole way: prompts → texts on disk → vocabulary → student → training → evaluation → finished folder.
+
+Every stage leaves what it made in `.work` before the next begins, and begins with what it finds there: a run that is
+killed at any time goes on from its last shard or checkpoint.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from specviz.distill import student as students
+from specviz.distill.batches import Collator
+from specviz.distill.card import Training, describe, versions
+from specviz.distill.evaluate import Figure, overall, quick, score_texts
+from specviz.distill.files import disk_errors
+from specviz.distill.folder import finish
+from specviz.distill.held_out import HELD_OUT
+from specviz.distill.prompts import Prompt
+from specviz.distill.recipe import Recipe, agree
+from specviz.distill.samples import SOFT_TEMPERATURES, Sample, Shard, load_shard, save_shard
+from specviz.distill.sources import GivenPrompts, OwnPrompts, Source, ToyPrompts, read_prompts
+from specviz.distill.subject import TOY, Subject, open_subject
+from specviz.distill.teacher import Request
+from specviz.distill.train import Plan, Trainer
+from specviz.distill.vocabulary import choose, count, coverage
+from specviz.distill.workplace import Workplace, occupied
+from specviz.errors import PromptError, RunError
+from specviz.models.distilled import DraftVocabulary
+from specviz.ports import Progress
+
+#: Of training texts; they take turns.
+TEMPERATURES = (0.0, 0.5, 0.8, 1.0)
+HELD_OUT_TEMPERATURES = (0.0, SOFT_TEMPERATURES[0])
+HELD_OUT_TOKENS = 128
+SHARD_TEXTS = 48
+#: Shares of the time: texts are written up to the first, trained up to the second; the rest is for the evaluation.
+WRITTEN, TRAINED = 0.45, 0.9
+CHECKPOINT_S = 60.0
+_RATE_CUT, _RATE_NEW = 5e-4, 3e-3
+#: Held-out texts, per temperature, that are looked at while training.
+_QUICK = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """News of the writing of texts."""
+
+    texts: int
+    tokens: int
+    tokens_per_s: float
+    left_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """News of the training.
+
+    Attributes:
+        step, tokens: so far, over all sessions.
+        loss: mean since the last news; None at a checkpoint before the first step.
+        acceptance: temperature → on held-out texts, at a checkpoint; None between two.
+        left_s: until the run is over.
+    """
+
+    step: int
+    tokens: int
+    loss: float | None
+    acceptance: Mapping[float, float] | None
+    left_s: float
+
+
+News = Progress | Wrote | Learned
+OnNews = Callable[[News], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run left behind.
+
+    Attributes:
+        folder: of the draft.
+        complete: false where it was stopped: the same command goes on.
+        before, after: held-out acceptance of the student before training and in the end, by temperature; `before` is
+            of fewer texts.
+        figures: by domain.
+    """
+
+    folder: Path
+    complete: bool
+    before: Mapping[float, float]
+    after: Mapping[float, float]
+    figures: tuple[Figure, ...]
+
+
+def distill(
+    recipe: Recipe,
+    folder: Path,
+    on_news: OnNews = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = time.monotonic,
+    checkpoint_s: float = CHECKPOINT_S,
+) -> Outcome:
+    """Make a draft for a target, or go on making it.
+
+    Args:
+        folder: of the draft; `.work` in it holds the unfinished run.
+        on_news: told often.
+        cancelled: asked often; true ends the stage, and what there is becomes a draft.
+        clock: seconds, from any beginning.
+        checkpoint_s: between two checkpoints.
+
+    Raises:
+        SettingsError: the settings are not those of the unfinished run, or the folder holds something else.
+        PromptError: a bad line in the file with prompts.
+        UnknownModelError, UnsupportedModelError, DownloadError: the target cannot be had.
+        RunError: stopped before anything could be learned from; a damaged file; a full disk.
+    """
+    given = read_prompts(Path(recipe.prompts)) if recipe.prompts else None
+    with disk_errors(folder), occupied(folder) as place:
+        agree(recipe, place.recipe)
+        subject = open_subject(recipe.target, on_news, cancelled)
+        layers = _layers(recipe, subject)
+        run = _Run(recipe, place, subject, layers, on_news, cancelled, clock, checkpoint_s)
+        return run.whole(_source(recipe, subject, given))
+
+
+def _layers(recipe: Recipe, subject: Subject) -> tuple[int, ...]:
+    if not students.is_llama(subject.model):
+        return ()
+    assert subject.model is not None
+    depth = int(subject.model.config["num_hidden_layers"])
+    layers = recipe.layers or students.default_layers(depth)
+    students.check_layers(layers, depth)
+    return layers
+
+
+def _source(recipe: Recipe, subject: Subject, given: Sequence[Prompt] | None) -> Source:
+    if given is not None:
+        return GivenPrompts(given, recipe.seed)
+    return ToyPrompts(recipe.seed) if subject.name == TOY else OwnPrompts(recipe.seed)
+
+
+class _Run:
+    def __init__(
+        self,
+        recipe: Recipe,
+        place: Workplace,
+        subject: Subject,
+        layers: tuple[int, ...],
+        on_news: OnNews,
+        cancelled: Callable[[], bool],
+        clock: Callable[[], float],
+        checkpoint_s: float,
+    ) -> None:
+        self._recipe, self._place, self._subject, self._layers = recipe, place, subject, layers
+        self._news, self._cancelled, self._clock, self._checkpoint_s = on_news, cancelled, clock, checkpoint_s
+        self._total_s = recipe.minutes * 60
+
+    def whole(self, source: Source) -> Outcome:
+        held_out = self._held_out()
+        shards = self._texts(source, held_out.seconds)
+        samples = [sample for shard in shards for sample in shard.samples]
+        if not samples:
+            raise RunError(
+                "Stopped before the target had written a text to learn from.",
+                "Nothing is lost: the same command goes on.",
+            )
+        counts = count((s.token_ids for s in samples), self._subject.tokens)
+        vocabulary = self._vocabulary(counts)
+        config = students.config_of(
+            self._subject.model, self._layers, len(vocabulary.tokens), self._subject.max_context
+        )
+        spent_s = held_out.seconds + sum(shard.seconds for shard in shards)
+        trainer, before = self._train(samples, held_out.samples, vocabulary, config, spent_s)
+        figures = self._evaluate(trainer, held_out.samples, vocabulary, config)
+        complete = trainer.progress >= 1
+        training = Training(
+            command=self._recipe.command(),
+            seed=self._recipe.seed,
+            layers=self._layers,
+            texts=len(samples),
+            tokens=int(counts.sum()),
+            tokens_seen=trainer.tokens,
+            coverage=coverage(counts, vocabulary),
+            minutes=(spent_s + trainer.spent_s) / 60,
+            machine=machine(),
+            date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+            data=self._data(),
+            recipe=self._words(),
+            complete=complete,
+            versions=versions(),
+        )
+        description = describe(self._subject.name, self._subject.vocabulary, training, figures)
+        weights = students.weights_of(trainer.student)
+        finish(self._place.folder, config, weights, vocabulary, description, bits=self._recipe.bits)
+        if complete:
+            self._place.remove()
+        return Outcome(self._place.folder, complete, before, overall(figures), tuple(figures))
+
+    # Texts
+
+    def _held_out(self) -> Shard:
+        """Texts to measure by; written first, so that progress can be measured."""
+        if self._place.held_out.exists():
+            return load_shard(self._place.held_out)
+        requests = [
+            self._request(prompt, temperature, HELD_OUT_TOKENS, index, held_out=True)
+            for index, prompt in enumerate(self._held_out_prompts())
+            for temperature in HELD_OUT_TEMPERATURES
+        ]
+        began = self._clock()
+        written: list[tuple[int, Sample]] = []
+        for entry in self._subject.teacher.write(requests):
+            written.append(entry)
+            self._news(Progress("Writing held-out texts", len(written), len(requests), "texts"))
+        shard = Shard(tuple(sample for _, sample in sorted(written, key=_index)), self._clock() - began)
+        if len(written) == len(requests):
+            save_shard(self._place.held_out, shard)
+        return shard
+
+    def _held_out_prompts(self) -> list[Prompt]:
+        """More of them in a longer run, as many of each domain: with their evaluation they take a tenth of the time."""
+        each = max(1, int(self._recipe.minutes / 10))
+        if self._subject.name == TOY:
+            # Negative seeds are nobody's.
+            return ToyPrompts(-1 - self._recipe.seed).prompts(0, 8 * max(2, each), ())
+        by_domain: dict[str, list[Prompt]] = {}
+        for prompt in HELD_OUT:
+            by_domain.setdefault(prompt.domain, []).append(prompt)
+        return [prompt for prompts in by_domain.values() for prompt in prompts[:each]]
+
+    def _texts(self, source: Source, spent_s: float) -> list[Shard]:
+        """Shards of training texts, those of earlier sessions first."""
+        shards = self._place.shards()
+        if self._place.vocabulary() is not None:
+            return shards
+        answers = [a for shard in shards for a in self._answers(shard)]
+        tokens = sum(len(s.token_ids) for shard in shards for s in shard.samples)
+        spent_s += sum(shard.seconds for shard in shards)
+        while not self._cancelled() and not self._enough(tokens, spent_s):
+            prompts = source.prompts(len(shards) * SHARD_TEXTS, SHARD_TEXTS, answers)
+            requests = [
+                self._request(p, TEMPERATURES[i % len(TEMPERATURES)], self._recipe.max_tokens, len(shards) * 1000 + i)
+                for i, p in enumerate(prompts)
+            ]
+            began = self._clock()
+            written: list[tuple[int, Sample]] = []
+            for entry in self._subject.teacher.write(requests):
+                written.append(entry)
+                tokens += len(entry[1].token_ids)
+                elapsed = max(1e-9, self._clock() - began)
+                rate = sum(len(s.token_ids) for _, s in written) / elapsed
+                texts = len(shards) * SHARD_TEXTS + len(written)
+                self._news(Wrote(texts, tokens, rate, self._total_s - spent_s - elapsed))
+            if not written:
+                break
+            shard = Shard(tuple(sample for _, sample in sorted(written, key=_index)), self._clock() - began)
+            if len(written) == len(requests):
+                # A shard that was cut short would not be the one that the next session writes.
+                self._place.save_texts(len(shards), shard)
+            shards.append(shard)
+            answers += self._answers(shard)
+            spent_s += shard.seconds
+        return shards
+
+    def _enough(self, tokens: int, spent_s: float) -> bool:
+        if self._recipe.tokens is not None:
+            return tokens >= self._recipe.tokens
+        # One shard at least, however short the time.
+        return tokens > 0 and spent_s >= WRITTEN * self._total_s
+
+    def _answers(self, shard: Shard) -> list[str]:
+        return [self._subject.tokenizer.decode([int(i) for i in s.token_ids]).strip() for s in shard.samples]
+
+    def _request(
+        self, prompt: Prompt, temperature: float, max_tokens: int, number: int, held_out: bool = False
+    ) -> Request:
+        ids = self._subject.prompt_ids(prompt.text)
+        if len(ids) + max_tokens > self._subject.max_context:
+            raise PromptError(
+                f"The prompt {prompt.text[:60]!r}… has {len(ids):,} tokens; with {max_tokens} of the answer they do not "
+                f"fit the target's context of {self._subject.max_context:,}.",
+                "Shorten it, or leave it out.",
+            )
+        seed = np.random.SeedSequence((self._recipe.seed, int(held_out), number)).generate_state(1)[0]
+        return Request(prompt.domain, tuple(ids), temperature, max_tokens, int(seed))
+
+    # Student
+
+    def _vocabulary(self, counts: Any) -> DraftVocabulary:
+        found = self._place.vocabulary()
+        if found is None:
+            model = self._subject.model
+            embeddings = students.embeddings_of(model) if model and students.is_llama(model) else None
+            special = (
+                i for i, piece in enumerate(self._subject.vocabulary.pieces) if not self._subject.tokenizer.token_bytes(i)
+            )
+            found = choose(counts, self._recipe.vocab, {*self._subject.stop_ids, *special}, embeddings)
+            if not self._cancelled():
+                self._place.save_vocabulary(found)
+        return found
+
+    def _train(
+        self,
+        samples: Sequence[Sample],
+        held_out: Sequence[Sample],
+        vocabulary: DraftVocabulary,
+        config: students.Config,
+        written_s: float,
+    ) -> tuple[Trainer, Mapping[float, float]]:
+        model = self._subject.model
+        start = students.initial_weights(model, self._layers, vocabulary) if model and self._layers else None
+        student = students.make(config, start, self._recipe.seed)
+        looked_at = _few(held_out)
+
+        def measure() -> Mapping[float, float]:
+            return overall(quick(looked_at, students.StudentScorer(student, vocabulary), vocabulary))
+
+        before = measure()
+        plan = Plan(
+            seconds=max(1.0, TRAINED * self._total_s - written_s),
+            steps=self._recipe.steps,
+            batch_tokens=self._recipe.batch_tokens,
+            learning_rate=self._recipe.learning_rate or (_RATE_CUT if self._layers else _RATE_NEW),
+            seed=self._recipe.seed,
+        )
+        trainer = Trainer(student, samples, Collator(vocabulary), plan, self._clock)
+        if self._place.checkpoint.exists():
+            trainer.load(self._place.checkpoint)
+        self._tell(trainer, None, before if trainer.step == 0 else measure(), written_s)
+        saved_s, losses = trainer.spent_s, []
+        for loss in trainer.run():
+            losses.append(loss)
+            if trainer.spent_s - saved_s >= self._checkpoint_s:
+                trainer.save(self._place.checkpoint)
+                self._tell(trainer, _mean(losses), measure(), written_s)
+                saved_s, losses = trainer.spent_s, []
+            else:
+                self._tell(trainer, _mean(losses), None, written_s)
+            if self._cancelled():
+                break
+        trainer.save(self._place.checkpoint)
+        return trainer, before
+
+    def _tell(
+        self, trainer: Trainer, loss: float | None, acceptance: Mapping[float, float] | None, written_s: float
+    ) -> None:
+        if self._recipe.steps is None:
+            left_s = self._total_s - written_s - trainer.spent_s
+        else:
+            left_s = trainer.spent_s * (1 / trainer.progress - 1) if trainer.progress else 0.0
+        self._news(Learned(trainer.step, trainer.tokens, loss, acceptance, max(0.0, left_s)))
+
+    def _evaluate(
+        self, trainer: Trainer, held_out: Sequence[Sample], vocabulary: DraftVocabulary, config: students.Config
+    ) -> list[Figure]:
+        """By the weights that are kept: those behind the rounding. A stopped run looks at few texts."""
+        student = students.rounded(config, students.weights_of(trainer.student), self._recipe.bits)
+        texts = _few(held_out) if self._cancelled() else list(held_out)
+        return score_texts(
+            texts,
+            self._subject.scorer,
+            students.StudentScorer(student, vocabulary),
+            vocabulary.tokens,
+            lambda done: self._news(Progress("Measuring held-out acceptance", done, len(texts), "texts")),
+        )
+
+    # Words
+
+    def _data(self) -> str:
+        if self._recipe.prompts:
+            return f"Prompts of a file (SHA-256 {self._recipe.prompts_sha256})."
+        if self._subject.name == TOY:
+            return "Prompts of three words of the toy's vocabulary."
+        return (
+            "Prompts written from templates and topics that are part of specviz (specviz/distill/prompts.py), in ten "
+            "domains; those that bring a text along bring one of specviz's own or an earlier answer of the target."
+        )
+
+    def _words(self) -> str:
+        return (
+            "Forward KL to the target's kept tokens at temperature 1, then more and more the total variation at "
+            "temperatures 0.8 and 0.3, on the target's own tokens alone; AdamW, warm-up and cosine, gradients clipped "
+            "to norm 1."
+        )
+
+
+def machine() -> str:
+    """What this runs on, for a person."""
+    import mlx.core as mx
+
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, MLX on the {mx.default_device().type.name}"
+
+
+def _index(entry: tuple[int, Sample]) -> int:
+    return entry[0]
+
+
+def _few(samples: Sequence[Sample]) -> list[Sample]:
+    """The first texts of each temperature, of different domains where there are several."""
+
+    def some(temperature: float) -> Iterator[Sample]:
+        seen: dict[str, int] = {}
+        own = [s for s in samples if s.temperature == temperature]
+        for sample in own:
+            seen[sample.domain] = seen.get(sample.domain, 0) + 1
+        most = -(-_QUICK // max(1, len(seen)))
+        left = dict.fromkeys(seen, most)
+        for sample in own:
+            if left[sample.domain]:
+                left[sample.domain] -= 1
+                yield sample
+
+    return [s for t in sorted({s.temperature for s in samples}) for s in islice(some(t), _QUICK)]
+
+
+def _mean(losses: Sequence[float]) -> float:
+    return sum(losses) / len(losses)

@@ -1,0 +1,168 @@
+"""What the target wrote, with the probabilities that it had, and the shards that keep it on disk."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz.distill.files import write_whole
+from specviz.errors import RunError
+
+Floats = NDArray[np.float32]
+Int32s = NDArray[np.int32]
+
+#: Tokens kept per position. At temperature 1 they hold nearly all of what a small chat model gives.
+TOP = 64
+#: Temperatures below 1 at which the student is compared with the target: the one that people sample at, and a smooth
+#: stand-in for greedy decoding.
+SOFT_TEMPERATURES = (0.8, 0.3)
+#: Stands for -inf, which times a probability of 0 would be nan.
+FLOOR = -1e4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The target's distributions over the next token, cut to its most probable tokens.
+
+    Attributes:
+        ids: (L, N) token ids, in no order.
+        logprobs: (L, N) natural log-probabilities at temperature 1; `FLOOR` for none.
+        log_sums: (L, len(SOFT_TEMPERATURES)) ln Σ exp(logprob / T) over the whole vocabulary, so that
+            p_T = exp(logprob / T - log_sum).
+    """
+
+    ids: Int32s
+    logprobs: Floats
+    log_sums: Floats
+
+    def tail(self, n: int) -> Rows:
+        """The last n rows."""
+        at = len(self.ids) - n
+        return Rows(self.ids[at:], self.logprobs[at:], self.log_sums[at:])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One text of the target.
+
+    Attributes:
+        domain: of its prompt.
+        temperature: that it was drawn at.
+        prompt_ids: (P,) chat template included.
+        token_ids: (L,) what the target wrote, the stop token included.
+        rows: (L,) `rows[i]` is what `token_ids[i]` was drawn from, at temperature 1.
+    """
+
+    domain: str
+    temperature: float
+    prompt_ids: Int32s
+    token_ids: Int32s
+    rows: Rows
+
+
+def rows_of(logits: Floats, top: int = TOP) -> Rows:
+    """Cut (L, V) rows of logits, of any offset, to what is kept of them."""
+    top = min(top, logits.shape[1])
+    highest = logits.max(axis=1, keepdims=True)
+    shifted = np.maximum(logits - highest, np.float32(FLOOR))
+    log_total = np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    sums = [
+        np.log(np.exp(shifted / np.float32(t)).sum(axis=1)) - log_total[:, 0] / np.float32(t) for t in SOFT_TEMPERATURES
+    ]
+    ids = np.argpartition(-shifted, top - 1, axis=1)[:, :top].astype(np.int32)
+    logprobs = np.maximum(np.take_along_axis(shifted, ids, axis=1) - log_total, np.float32(FLOOR))
+    return Rows(ids, logprobs, np.stack(sums, axis=1).astype(np.float32))
+
+
+def stack_rows(parts: Sequence[Rows]) -> Rows:
+    """Rows of one text, or of several, behind each other."""
+    return Rows(
+        np.concatenate([part.ids for part in parts]),
+        np.concatenate([part.logprobs for part in parts]),
+        np.concatenate([part.log_sums for part in parts]),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shard:
+    """Texts that were written together.
+
+    Attributes:
+        seconds: what they took.
+    """
+
+    samples: tuple[Sample, ...]
+    seconds: float
+
+
+def save_shard(path: Path, shard: Shard) -> None:
+    """Write a shard, whole or not at all; 256 bytes a token where ids fit 16 bits.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    samples = shard.samples
+    rows = stack_rows([s.rows for s in samples])
+    small = rows.ids.size == 0 or int(rows.ids.max()) < 2**16
+    arrays: dict[str, Any] = {
+        "seconds": np.float64(shard.seconds),
+        "domains": np.array([s.domain for s in samples]),
+        "temperatures": np.array([s.temperature for s in samples]),
+        "prompt_lengths": np.array([len(s.prompt_ids) for s in samples]),
+        "lengths": np.array([len(s.token_ids) for s in samples]),
+        "prompt_ids": np.concatenate([s.prompt_ids for s in samples]),
+        "token_ids": np.concatenate([s.token_ids for s in samples]),
+        "row_ids": rows.ids.astype(np.uint16 if small else np.int32),
+        "row_logprobs": rows.logprobs.astype(np.float16),
+        "row_log_sums": rows.log_sums,
+    }
+
+    def write(partial: Path) -> None:
+        with partial.open("wb") as file:
+            np.savez(file, **arrays)
+
+    write_whole(path, write)
+
+
+def load_shard(path: Path) -> Shard:
+    """Read a shard.
+
+    Raises:
+        RunError: it is damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+        return _shard_of(found)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as exc:
+        raise RunError(f"The shard {path} is damaged: {exc}.", "Delete it and start the same command again.") from exc
+
+
+def _shard_of(found: dict[str, NDArray[Any]]) -> Shard:
+    prompt_ends = np.cumsum(found["prompt_lengths"])
+    ends = np.cumsum(found["lengths"])
+    samples = []
+    for i, domain in enumerate(found["domains"]):
+        prompt = slice(prompt_ends[i] - found["prompt_lengths"][i], prompt_ends[i])
+        text = slice(ends[i] - found["lengths"][i], ends[i])
+        rows = Rows(
+            found["row_ids"][text].astype(np.int32),
+            found["row_logprobs"][text].astype(np.float32),
+            found["row_log_sums"][text],
+        )
+        samples.append(
+            Sample(
+                str(domain),
+                float(found["temperatures"][i]),
+                found["prompt_ids"][prompt],
+                found["token_ids"][text],
+                rows,
+            )
+        )
+    return Shard(tuple(samples), float(found["seconds"]))

@@ -1,0 +1,206 @@
+"""The student: a Llama of mlx-lm, cut out of the target where that is one, or small and new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz.errors import SettingsError
+from specviz.models.distilled import DraftVocabulary
+
+if TYPE_CHECKING:
+    from specviz.models.language_model import LanguageModel
+
+Floats = NDArray[np.float32]
+Config = dict[str, Any]
+
+LAYERS = 4
+BITS = (4, 5, 6, 8, 16)
+FULL_BITS = 16
+#: Weights that share a scale.
+GROUP = 64
+_COPIED = (
+    "hidden_size",
+    "intermediate_size",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "rms_norm_eps",
+    "rope_theta",
+    "rope_traditional",
+    "rope_scaling",
+    "max_position_embeddings",
+    "attention_bias",
+    "mlp_bias",
+    "tie_word_embeddings",
+)
+_SMALL: Config = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "intermediate_size": 192,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "tie_word_embeddings": True,
+}
+
+
+def default_layers(depth: int, count: int = LAYERS) -> tuple[int, ...]:
+    """The first layers and the last: what stands next to words, on either side."""
+    return tuple(range(depth)) if depth <= count else (*range(count - 1), depth - 1)
+
+
+def is_llama(model: LanguageModel | None) -> bool:
+    """Whether layers of this target fit a Llama of mlx-lm as they are."""
+    return model is not None and model.config.get("model_type") == "llama"
+
+
+def check_layers(layers: tuple[int, ...], depth: int) -> None:
+    """Refuse layers that the target does not have.
+
+    Raises:
+        SettingsError: none, one that is not there, or out of order.
+    """
+    if not layers or any(not 0 <= i < depth for i in layers) or list(layers) != sorted(set(layers)):
+        raise SettingsError(
+            f"--layers must be ascending numbers from 0 to {depth - 1}, not {','.join(map(str, layers))!r}.",
+            f"Try --layers {','.join(map(str, default_layers(depth)))}.",
+        )
+
+
+def config_of(model: LanguageModel | None, layers: tuple[int, ...], vocab_size: int, max_context: int) -> Config:
+    """config.json of a student.
+
+    Args:
+        model: the target; where it is no Llama, the student is small and new, and `layers` is not looked at.
+        vocab_size: of the draft's own vocabulary.
+        max_context: of the target.
+    """
+    if model is None or not is_llama(model):
+        return _SMALL | {"vocab_size": vocab_size, "max_position_embeddings": max_context}
+    copied = {key: model.config[key] for key in _COPIED if key in model.config}
+    return {"model_type": "llama", **copied, "num_hidden_layers": len(layers), "vocab_size": vocab_size}
+
+
+def embeddings_of(model: LanguageModel) -> Floats:
+    """(rows, width) the target's embedding, in float32."""
+    return _dense(model.model.model.embed_tokens)
+
+
+def initial_weights(model: LanguageModel, layers: tuple[int, ...], vocabulary: DraftVocabulary) -> dict[str, Any]:
+    """The target's own weights for a student: chosen layers, rows of kept tokens, last norm. Arrays of MLX."""
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+
+    whole = model.model
+    tokens = mx.array(vocabulary.tokens)
+    weights = {"model.norm.weight": whole.model.norm.weight.astype(mx.float32)}
+    weights["model.embed_tokens.weight"] = mx.array(_dense(whole.model.embed_tokens))[tokens]
+    if "lm_head" in whole:
+        weights["lm_head.weight"] = mx.array(_dense(whole.lm_head))[tokens]
+    for own, theirs in enumerate(layers):
+        for path, module in whole.model.layers[theirs].named_modules():
+            if not module.children():
+                weights |= _leaf(f"model.layers.{own}.{path}", module, tree_flatten)
+    return weights
+
+
+def make(config: Config, weights: dict[str, Any] | None = None, seed: int = 0) -> Any:
+    """A student in float32, with the given weights or with new ones."""
+    import mlx.core as mx
+    from mlx_lm.models.llama import Model, ModelArgs
+
+    args = ModelArgs.from_dict(config)
+    student = Model(args)
+    if weights is None:
+        weights = _new_weights(student, seed)
+    student.load_weights(list(weights.items()))
+    student.set_dtype(mx.float32)
+    mx.eval(student.parameters())
+    return student
+
+
+class StudentScorer:
+    """A student as `specviz.ports.Scorer` that takes target ids and gives rows over draft ids; without a cache."""
+
+    def __init__(self, student: Any, vocabulary: DraftVocabulary) -> None:
+        self._student, self._inputs = student, vocabulary.inputs
+
+    def score(self, token_ids: Sequence[int], rows: int) -> Floats:
+        """(rows, V) logits after each of the last `rows` target ids."""
+        import mlx.core as mx
+
+        logits = self._student(mx.array(self._inputs[np.asarray(token_ids)])[None])[0, -rows:]
+        return np.array(logits.astype(mx.float32))
+
+    def reset(self) -> None:
+        """There is no cache to forget."""
+
+
+def rounded(config: Config, weights: dict[str, Any], bits: int) -> Any:
+    """A student with the weights that it has once it is quantised, in float32: a CPU computes with these faster."""
+    from mlx_lm.utils import dequantize_model
+
+    student = make(config, weights)
+    return student if bits == FULL_BITS else dequantize_model(quantise(student, config, bits)[0])
+
+
+def quantise(student: Any, config: Config, bits: int) -> tuple[Any, Config]:
+    """Quantise a student in place, by mlx-lm; 16 bits leave it in float16.
+
+    Returns:
+        The student and its config with the entry by which it is loaded.
+    """
+    import mlx.core as mx
+    from mlx_lm.utils import quantize_model
+
+    if bits == FULL_BITS:
+        student.set_dtype(mx.float16)
+        return student, dict(config)
+    model, quantised = quantize_model(student, dict(config), GROUP, bits)
+    return model, quantised
+
+
+def _new_weights(student: Any, seed: int) -> dict[str, Any]:
+    """Normal draws of width^-1/2, as in Llama, and ones for the norms: made from `seed` alone."""
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+
+    shapes = tree_flatten(student.parameters())
+    keys = mx.random.split(mx.random.key(seed), len(shapes))
+    return {
+        name: mx.ones(w.shape) if w.ndim == 1 else mx.random.normal(w.shape, key=key) * w.shape[-1] ** -0.5
+        for (name, w), key in zip(shapes, keys, strict=True)
+    }
+
+
+def _leaf(path: str, module: Any, flatten: Any) -> dict[str, Any]:
+    import mlx.core as mx
+
+    if "scales" not in module:
+        return {f"{path}.{name}": w.astype(mx.float32) for name, w in flatten(module.parameters())}
+    weights = {f"{path}.weight": mx.array(_dense(module))}
+    return weights | ({f"{path}.bias": module.bias.astype(mx.float32)} if "bias" in module else {})
+
+
+def _dense(module: Any) -> Floats:
+    """A layer's weight in float32, whether it is quantised or not."""
+    import mlx.core as mx
+
+    weight = module.weight
+    if "scales" in module:
+        mode = getattr(module, "mode", "affine")
+        weight = mx.dequantize(weight, module.scales, module.get("biases"), module.group_size, module.bits, mode=mode)
+    return np.array(weight.astype(mx.float32))
+
+
+def weights_of(student: Any) -> dict[str, Any]:
+    """Name → array of MLX."""
+    from mlx.utils import tree_flatten
+
+    return dict(tree_flatten(student.parameters()))

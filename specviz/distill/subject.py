@@ -1,0 +1,133 @@
+"""The target of a distillation, loaded, with all that the stages want of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
+from specviz.errors import UnknownModelError
+from specviz.models import store
+from specviz.models.pairing import Vocabulary
+from specviz.models.toy import ToyScorer, ToyTokenizer
+from specviz.ports import OnProgress, Scorer, Tokenizer
+
+if TYPE_CHECKING:
+    from specviz.models.language_model import LanguageModel
+
+TOY = "toy"
+_TOY_CONTEXT = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A loaded target.
+
+    Attributes:
+        name: `smollm2-135m`, without a prefix; or `toy`.
+        teacher: writes texts.
+        scorer: scores a text in one pass.
+        tokenizer, vocabulary: its own; `vocabulary` has one piece for each id from 0 on.
+        stop_ids: end a text.
+        max_context: tokens.
+        model: what it is made of; None for the toy.
+    """
+
+    name: str
+    teacher: Teacher
+    scorer: Scorer
+    tokenizer: Tokenizer
+    vocabulary: Vocabulary
+    stop_ids: frozenset[int]
+    max_context: int
+    model: LanguageModel | None = None
+
+    @property
+    def tokens(self) -> int:
+        """How many ids it has."""
+        return len(self.vocabulary.pieces)
+
+    def prompt_ids(self, prompt: str) -> list[int]:
+        """A prompt behind the chat template."""
+        return self.tokenizer.encode(self.tokenizer.chat(prompt))
+
+
+def target_name(text: str) -> str:
+    """The name of a target as settings have it: `toy`, or `local:` and a model's name.
+
+    Raises:
+        UnknownModelError: a prefix that no target in this process has.
+    """
+    text = text.strip()
+    if text == TOY or text.startswith("local:"):
+        return text
+    kind, _, rest = text.partition(":")
+    if rest and kind in ("model", "remote", "openai", "cerebras", "server"):
+        raise UnknownModelError(
+            f"A draft cannot be distilled from {text!r}: its distributions are needed, whole.",
+            "Give a model on this machine: --target smollm2-135m.",
+        )
+    return f"local:{text}"
+
+
+def check_target_name(text: str) -> str:
+    """The same, after a look at the disk: no model library, no network.
+
+    Raises:
+        UnknownModelError, UnsupportedModelError: see `specviz.models.store.inspect`.
+    """
+    name = target_name(text)
+    if name != TOY:
+        store.inspect(name.removeprefix("local:"))
+    return name
+
+
+def open_subject(
+    name: str, on_progress: OnProgress = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+) -> Subject:
+    """Fetch and load a target.
+
+    Args:
+        name: see `target_name`.
+        cancelled: ends a download, and later the writing of texts.
+
+    Raises:
+        UnknownModelError, UnsupportedModelError, DownloadError: it cannot be had.
+    """
+    name = target_name(name).removeprefix("local:")
+    if name == TOY:
+        return _toy(cancelled)
+    from specviz.models import language_model
+
+    return subject_of(language_model.load(name, on_progress, cancelled), cancelled)
+
+
+def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: False) -> Subject:
+    """A loaded model as target."""
+    tokenizer = model.tokenizer
+    return Subject(
+        name=model.name,
+        teacher=BatchTeacher(model, cancelled=cancelled),
+        scorer=model.scorer(),
+        tokenizer=tokenizer,
+        vocabulary=tokenizer.vocabulary,
+        stop_ids=tokenizer.stop_ids,
+        max_context=model.max_context,
+        model=model,
+    )
+
+
+def _toy(cancelled: Callable[[], bool]) -> Subject:
+    tokenizer = ToyTokenizer()
+    scorer = ToyScorer(tokenizer)
+    pieces = tuple(tokenizer.token_name(i) for i in range(tokenizer.vocab_size))
+    return Subject(
+        name=TOY,
+        teacher=ScorerTeacher(scorer, tokenizer.stop_ids, cancelled),
+        scorer=scorer,
+        tokenizer=tokenizer,
+        vocabulary=Vocabulary("toy", pieces),
+        stop_ids=tokenizer.stop_ids,
+        max_context=_TOY_CONTEXT,
+    )

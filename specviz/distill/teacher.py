@@ -1,0 +1,170 @@
+"""The target as a writer of training texts: many at a time, and with the distributions that it drew from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from specviz.distill.samples import Rows, Sample, rows_of, stack_rows
+from specviz.ports import Scorer
+from specviz.sampling import draw_from
+from specviz.settings import Sampling
+
+if TYPE_CHECKING:
+    from specviz.models.language_model import LanguageModel
+
+#: Texts that grow together. More would be faster on a GPU; on two cores 24 are as fast as 48.
+BATCH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One text to write.
+
+    Attributes:
+        domain: kept with the text.
+        prompt_ids: chat template included.
+        temperature: 0 takes the most probable token.
+        max_tokens: the text ends there, or with a stop token, which belongs to it.
+        seed: of its draws alone: a text does not depend on those beside it.
+    """
+
+    domain: str
+    prompt_ids: tuple[int, ...]
+    temperature: float
+    max_tokens: int
+    seed: int
+
+
+class Teacher(Protocol):
+    """Writes texts."""
+
+    def write(self, requests: Sequence[Request]) -> Iterator[tuple[int, Sample]]:
+        """The texts with the index of their request, in the order in which they end."""
+        ...
+
+
+class _Text:
+    """A text that grows."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._token_ids: list[int] = []
+        self._rows: list[Rows] = []
+
+    def add(self, token_id: int, row: Rows) -> None:
+        self._token_ids.append(token_id)
+        self._rows.append(row)
+
+    def sample(self) -> Sample:
+        r = self._request
+        ids = np.array(self._token_ids, dtype=np.int32)
+        return Sample(r.domain, r.temperature, np.array(r.prompt_ids, dtype=np.int32), ids, stack_rows(self._rows))
+
+
+class ScorerTeacher:
+    """One text after the other, from anything that gives logits: the toy."""
+
+    def __init__(self, scorer: Scorer, stop_ids: frozenset[int], cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Use the scorer; `cancelled` is asked at every text, and true ends `write`."""
+        self._scorer, self._stop_ids, self._cancelled = scorer, stop_ids, cancelled
+
+    def write(self, requests: Sequence[Request]) -> Iterator[tuple[int, Sample]]:
+        """See `Teacher`."""
+        for index, request in enumerate(requests):
+            if self._cancelled():
+                return
+            rng = np.random.default_rng(request.seed)
+            ids, token_ids, logits = list(request.prompt_ids), [], []
+            for _ in range(request.max_tokens):
+                row = self._scorer.score(ids, 1)[0]
+                token_id, _ = draw_from(row, Sampling(request.temperature), rng)
+                token_ids.append(token_id)
+                logits.append(row)
+                ids.append(token_id)
+                if token_id in self._stop_ids:
+                    break
+            prompt_ids = np.array(request.prompt_ids, dtype=np.int32)
+            own = np.array(token_ids, dtype=np.int32)
+            yield index, Sample(request.domain, request.temperature, prompt_ids, own, rows_of(np.stack(logits)))
+
+
+class BatchTeacher:
+    """Texts that grow together in mlx-lm's `BatchGenerator`, whose batch takes in a new one where one ends."""
+
+    def __init__(self, model: LanguageModel, batch: int = BATCH, cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Use the model's weights.
+
+        Args:
+            cancelled: asked at every token; true ends `write` with the texts that have ended by then.
+        """
+        self._model, self._batch, self._cancelled = model, batch, cancelled
+        _use_own_layers(model.model)
+
+    def write(self, requests: Sequence[Request]) -> Iterator[tuple[int, Sample]]:
+        """See `Teacher`."""
+        from mlx_lm.generate import BatchGenerator
+
+        generator = BatchGenerator(
+            self._model.model,
+            stop_tokens=[[i] for i in sorted(self._model.tokenizer.stop_ids)],
+            completion_batch_size=self._batch,
+            prefill_batch_size=self._batch,
+        )
+        try:
+            uids = generator.insert(
+                [list(r.prompt_ids) for r in requests],
+                max_tokens=[r.max_tokens for r in requests],
+                samplers=[_Sampler(r.temperature, r.seed, self._model.tokenizer.vocab_size) for r in requests],
+            )
+            index_of = {uid: i for i, uid in enumerate(uids)}
+            growing = {uid: _Text(r) for uid, r in zip(uids, requests, strict=True)}
+            while growing and not self._cancelled():
+                responses = generator.next()[1]
+                for uid in self._take(responses, growing):
+                    yield index_of[uid], growing.pop(uid).sample()
+        finally:
+            generator.close()
+
+    def _take(self, responses: Sequence[Any], growing: dict[int, _Text]) -> list[int]:
+        """Add one token to each text; gives back those that have ended."""
+        import mlx.core as mx
+
+        if not responses:
+            return []
+        logprobs = np.array(mx.stack([r.logprobs for r in responses]).astype(mx.float32))
+        rows = rows_of(logprobs[:, : self._model.tokenizer.vocab_size])
+        for i, response in enumerate(responses):
+            own = Rows(rows.ids[i : i + 1], rows.logprobs[i : i + 1], rows.log_sums[i : i + 1])
+            growing[response.uid].add(response.token, own)
+        return [r.uid for r in responses if r.finish_reason is not None]
+
+
+class _Sampler:
+    """Draws one text's tokens; padding rows of the vocabulary are never drawn."""
+
+    def __init__(self, temperature: float, seed: int, vocab_size: int) -> None:
+        import mlx.core as mx
+
+        self._temperature, self._vocab_size = temperature, vocab_size
+        self._key = mx.random.key(seed)
+
+    def __call__(self, logprobs: Any) -> Any:
+        import mlx.core as mx
+
+        real = logprobs[:, : self._vocab_size]
+        if self._temperature == 0:
+            return mx.argmax(real, axis=-1)
+        self._key, key = mx.random.split(self._key)
+        return mx.random.categorical(real / self._temperature, key=key)
+
+
+def _use_own_layers(model: Any) -> None:
+    """Take `specviz.models.cpu_exp` back: its attention does not know the masks of a batch, (B, 1, L, N)."""
+    for module in model.modules():
+        kind = type(module)
+        if kind.__module__ == "specviz.models.cpu_exp":
+            module.__class__ = next(k for k in kind.__mro__ if k.__module__.startswith("mlx_lm."))

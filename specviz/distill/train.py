@@ -1,0 +1,186 @@
+"""Training: AdamW with warm-up and a cosine, over a budget of time or of steps, with checkpoints to go on from."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from specviz.distill.batches import Batch, Collator, plan
+from specviz.distill.files import write_whole
+from specviz.distill.loss import mixed, tv_weight
+from specviz.distill.samples import Sample
+from specviz.errors import RunError
+
+WARM_UP_STEPS = 50
+#: What the cosine ends at, as a share of the highest rate.
+LAST_RATE = 0.05
+GRADIENT_NORM = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to train.
+
+    Attributes:
+        seconds: the budget; the pauses between two sessions do not count.
+        steps: a budget too, where given: with it, a run is the same whatever the machine.
+        batch_tokens: see `specviz.distill.batches.plan`.
+        learning_rate: the highest.
+        seed: of the order of texts.
+    """
+
+    seconds: float
+    steps: int | None = None
+    batch_tokens: int = 2048
+    learning_rate: float = 5e-4
+    weight_decay: float = 0.01
+    seed: int = 0
+
+    def progress(self, step: int, spent_s: float) -> float:
+        """The share of the budget that is used, at most 1."""
+        if self.steps is not None:
+            return min(1.0, step / max(1, self.steps))
+        return min(1.0, spent_s / self.seconds) if self.seconds > 0 else 1.0
+
+
+def rate(step: int, progress: float, highest: float) -> float:
+    """The learning rate: linear up to `highest`, then a half cosine down to a share of it."""
+    warm = min(1.0, (step + 1) / WARM_UP_STEPS)
+    return highest * warm * (LAST_RATE + (1 - LAST_RATE) * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
+class Trainer:
+    """A student, its optimizer, and how far they have come.
+
+    Attributes:
+        student: trained in place.
+        step, tokens, spent_s: steps made, target tokens learned from, seconds used, over all sessions.
+    """
+
+    def __init__(
+        self,
+        student: Any,
+        samples: Sequence[Sample],
+        collator: Collator,
+        plan: Plan,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin at step 0.
+
+        Raises:
+            RunError: no texts.
+        """
+        import mlx.nn as nn
+        from mlx.optimizers import AdamW
+
+        if not samples:
+            raise RunError("There is no text to learn from.", "Give the run more --minutes.")
+        self.student, self.step, self.tokens, self.spent_s = student, 0, 0, 0.0
+        self._samples, self._collator, self._plan, self._clock = samples, collator, plan, clock
+        self._optimizer = AdamW(plan.learning_rate, betas=[0.9, 0.95], weight_decay=plan.weight_decay)
+        self._optimizer.init(student.trainable_parameters())
+        self._loss_and_gradients: Any = nn.value_and_grad(student, _loss)
+
+    @property
+    def progress(self) -> float:
+        """The share of the budget that is used."""
+        return self._plan.progress(self.step, self.spent_s)
+
+    def run(self) -> Iterator[float]:
+        """Train until the budget is used; gives the loss of each step."""
+        began = self._clock() - self.spent_s
+        for batch in self._batches():
+            if self.progress >= 1:
+                return
+            yield self._learn(self._collator.batch([self._samples[i] for i in batch]))
+            self.spent_s = self._clock() - began
+
+    def _batches(self) -> Iterator[list[int]]:
+        """Batches from the next step on, without end: an order of the seed alone, so that a step finds its place."""
+        lengths = [self._collator.length(s) for s in self._samples]
+        epoch, first = 0, self.step
+        while True:
+            batches = plan(lengths, self._plan.batch_tokens, self._plan.seed, epoch)
+            yield from batches[first:]
+            epoch, first = epoch + 1, max(0, first - len(batches))
+
+    def _learn(self, batch: Batch) -> float:
+        import mlx.core as mx
+        from mlx.optimizers import clip_grad_norm
+
+        weight = tv_weight(self.progress)
+        self._optimizer.learning_rate = rate(self.step, self.progress, self._plan.learning_rate)
+        loss, gradients = self._loss_and_gradients(self.student, batch, weight)
+        gradients, _ = clip_grad_norm(gradients, GRADIENT_NORM)
+        self._optimizer.update(self.student, gradients)
+        mx.eval(loss, self.student.parameters(), self._optimizer.state)
+        value = float(loss.item())
+        if not math.isfinite(value):
+            raise RunError(
+                f"The loss is {value} at step {self.step}: training has come apart.",
+                "Start again in an empty folder, with a smaller --learning-rate.",
+            )
+        self.step += 1
+        self.tokens += len(batch.positions)
+        return value
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint, whole or not at all.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        import mlx.core as mx
+        from mlx.utils import tree_flatten
+
+        arrays = {f"student.{name}": w for name, w in tree_flatten(self.student.parameters())}
+        arrays |= {f"optimizer.{name}": w for name, w in tree_flatten(self._optimizer.state)}
+        position = json.dumps({"step": self.step, "tokens": self.tokens, "spent_s": self.spent_s})
+
+        def write(partial: Path) -> None:
+            try:
+                mx.save_safetensors(str(partial), arrays, metadata={"position": position})
+            except RuntimeError as exc:  # MLX says so when the disk is full
+                raise OSError(str(exc)) from exc
+
+        write_whole(path, write)
+
+    def load(self, path: Path) -> None:
+        """Go on from a checkpoint.
+
+        Raises:
+            RunError: it is damaged, or not of this student.
+        """
+        import mlx.core as mx
+        from mlx.utils import tree_unflatten
+
+        try:
+            arrays, metadata = mx.load(str(path), return_metadata=True)
+            position = json.loads(metadata["position"])
+            student = [(n.removeprefix("student."), w) for n, w in arrays.items() if n.startswith("student.")]
+            state = [(n.removeprefix("optimizer."), w) for n, w in arrays.items() if n.startswith("optimizer.")]
+            self.student.load_weights(student)
+            self._optimizer.state = tree_unflatten(state)
+            self.step, self.tokens = int(position["step"]), int(position["tokens"])
+            self.spent_s = float(position["spent_s"])
+        except (RuntimeError, ValueError, KeyError, TypeError, OSError) as exc:
+            raise RunError(
+                f"The checkpoint {path} is damaged: {exc}.",
+                "Delete it and start the same command again: the texts are kept.",
+            ) from exc
+        mx.eval(self.student.parameters(), self._optimizer.state)
+
+
+def _loss(student: Any, batch: Batch, weight: float) -> Any:
+    import mlx.core as mx
+
+    hidden = student.model(mx.array(batch.inputs))
+    # The head is the dearest part: only where a token of the target is predicted.
+    hidden = hidden.reshape(-1, hidden.shape[-1])[mx.array(batch.positions)]
+    head = student.model.embed_tokens.as_linear if student.args.tie_word_embeddings else student.lm_head
+    return mixed(head(hidden), mx.array(batch.ids), mx.array(batch.logprobs), mx.array(batch.log_sums), weight)

@@ -1,0 +1,101 @@
+"""The folder in which an unfinished run keeps what it has: `.work` in the folder of the draft to be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from specviz.distill.samples import Shard, load_shard, save_shard
+from specviz.errors import RunError, SettingsError
+from specviz.models.distilled import (
+    DESCRIPTION_FILE,
+    VOCABULARY_FILE,
+    DraftVocabulary,
+    read_vocabulary,
+    save_vocabulary,
+)
+
+WORK = ".work"
+
+
+class Workplace:
+    """Paths and contents of `.work`.
+
+    Attributes:
+        folder: of the draft to be. root: `.work` in it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.root = folder, folder / WORK
+        self.recipe = self.root / "recipe.json"
+        self.held_out = self.root / "held_out.npz"
+        self.texts = self.root / "texts"
+        self.checkpoint = self.root / "checkpoint.safetensors"
+
+    def shard_path(self, index: int) -> Path:
+        """Of one shard of training texts."""
+        return self.texts / f"{index:06d}.npz"
+
+    def shards(self) -> list[Shard]:
+        """All shards from the first on, without a gap.
+
+        Raises:
+            RunError: one is damaged.
+        """
+        found: list[Shard] = []
+        while (path := self.shard_path(len(found))).exists():
+            found.append(load_shard(path))
+        return found
+
+    def save_texts(self, index: int, shard: Shard) -> None:
+        """Keep a shard of training texts."""
+        save_shard(self.shard_path(index), shard)
+
+    def vocabulary(self) -> DraftVocabulary | None:
+        """The draft's vocabulary, once it is chosen: then no more texts are written."""
+        return read_vocabulary(self.root) if (self.root / VOCABULARY_FILE).exists() else None
+
+    def save_vocabulary(self, vocabulary: DraftVocabulary) -> None:
+        """Keep it, whole or not at all."""
+        partial = self.root / "partial"
+        partial.mkdir(exist_ok=True)
+        save_vocabulary(partial, vocabulary)
+        os.replace(partial / VOCABULARY_FILE, self.root / VOCABULARY_FILE)
+
+    def remove(self) -> None:
+        """Take `.work` away: the draft is finished."""
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+@contextmanager
+def occupied(folder: Path) -> Iterator[Workplace]:
+    """The workplace of a folder, for one process at a time.
+
+    Raises:
+        SettingsError: the folder holds a finished draft, or something else than a run of specviz.
+        RunError: another process is at it.
+        OSError: it cannot be made.
+    """
+    from filelock import FileLock, Timeout
+
+    place = Workplace(folder)
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"{folder} is a file.", "Give --out a folder that is empty, or does not exist yet.")
+    if folder.is_dir() and not place.root.exists() and any(folder.iterdir()):
+        what = "a finished draft" if (folder / DESCRIPTION_FILE).exists() else "other files"
+        raise SettingsError(f"{folder} holds {what}.", "Give --out a folder that is empty, or does not exist yet.")
+    place.root.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(place.root / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as exc:
+        raise RunError(
+            f"Another specviz is at work in {folder}.", "Wait for it, stop it, or give another --out."
+        ) from exc
+    try:
+        yield place
+    finally:
+        lock.release()
