@@ -1,4 +1,4 @@
-"""Names → drafters and targets. The only importer of `drafters`, `targets` and `models`.
+"""Names → drafters and targets. The only importer of `drafters` and `targets`, and for a run of `models`.
 
 A new drafter is one file in `drafters/` and one line in `Builder._drafter`; the same for a target. Everything heavy is
 imported when it is needed: the lists below cost no model library.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from specviz.errors import PairingError, UnknownModelError, UnsupportedModelError
+from specviz.errors import ModelError, PairingError, UnknownModelError, UnsupportedModelError
 from specviz.models import store
 from specviz.models.distilled import check_target, is_distilled, read_description
 from specviz.models.known import KNOWN, KnownModel
@@ -89,7 +89,8 @@ def _draft_choice(model: KnownModel, is_toy: bool, family: str | None) -> Choice
 def _distilled_choice(model: KnownModel, target: str) -> Choice:
     choice = _model_choice("model:", model)
     reason = "" if choice.available else "This copy of specviz lacks its weights."
-    if _known(target, "local") != model.distilled_for:
+    known = _known(target)
+    if known is None or known.name != model.distilled_for:
         title = next(k.title for k in KNOWN if k.name == model.distilled_for)
         reason = f"It was distilled for {title} alone."
     return replace(choice, available=not reason, reason=reason)
@@ -101,19 +102,20 @@ def _lookup_first(choice: Choice) -> Choice:
     return replace(choice, name=f"ngram+{choice.name}", title=title, detail=detail)
 
 
-def _known(name: str, kind: str) -> str:
-    """The short name of a known model, from its name with its prefix; empty for any other."""
-    prefix, _, model = name.partition(":")
-    known = store.resolve(model).known if prefix == kind and model else None
-    return known.name if known else ""
+def _known(name: str) -> KnownModel | None:
+    """The known model that a name with its prefix means; None for any other, and for one that means nothing."""
+    kind, _, model = name.partition(":")
+    if kind not in ("local", "model") or not model:
+        return None
+    try:
+        return store.resolve(model).known
+    except ModelError:
+        return None  # a list is no place for an error: `check` says it when the name is used
 
 
 def _family(name: str) -> str | None:
     """The vocabulary of a known model, by its name with its prefix; None for any other."""
-    kind, _, model = name.partition(":")
-    if kind not in ("local", "model"):
-        return None
-    known = store.resolve(model).known if model else None
+    known = _known(name)
     return known.vocabulary if known else None
 
 

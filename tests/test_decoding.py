@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.decoding import autoregressive, speculative
+from specviz.drafters.combined import CombinedDrafter
+from specviz.drafters.model import ModelDrafter
 from specviz.drafters.ngram import NgramDrafter
 from specviz.drafters.none import NoDrafter
 from specviz.errors import PromptError, RunError
@@ -18,7 +20,19 @@ from specviz.ports import Capabilities, Drafter, Proposal, Target
 from specviz.sampling import Row
 from specviz.settings import Sampling, Settings
 from specviz.targets.local import LocalTarget
-from tests.toys import TOKENIZER, FixedScorer, LetterTokenizer, fixed_draft, fixed_target, toy_draft, toy_target
+from tests.toys import (
+    TOKENIZER,
+    FixedScorer,
+    LetterTokenizer,
+    MarkovScorer,
+    combined_draft,
+    fixed_draft,
+    fixed_target,
+    markov_target,
+    pruned_draft,
+    toy_draft,
+    toy_target,
+)
 
 PROMPT = TOKENIZER.encode("the draft reads and writes the draft")
 
@@ -76,7 +90,11 @@ DRAFTERS = {
     "toy": lambda: toy_draft(stop_ids=TOKENIZER.stop_ids),
     "toy, poor": lambda: toy_draft(noise=5.0),
     "toy, perfect": lambda: toy_draft(noise=0.0),
+    "toy, its own vocabulary": lambda: pruned_draft(stop_ids=TOKENIZER.stop_ids),
+    "toy, ends early": lambda: toy_draft(min_confidence=0.3),
     "ngram": NgramDrafter,
+    "ngram and toy": combined_draft,
+    "ngram and toy, ends early": lambda: combined_draft(shortest=3, min_confidence=0.3),
     "none": NoDrafter,
 }
 
@@ -97,7 +115,7 @@ def test_every_lossless_rule_agrees_at_temperature_0(rule: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 42])
-@pytest.mark.parametrize("draft", ["toy", "ngram"])
+@pytest.mark.parametrize("draft", ["toy", "ngram", "ngram and toy, ends early"])
 def test_equal_seeds_give_equal_runs(seed: int, draft: str) -> None:
     """CASES 9: 0 is a seed like any other."""
     wanted = Settings(temperature=2.0, seed=seed, max_tokens=40)
@@ -153,6 +171,91 @@ def test_the_same_test_fails_speculatovizs_rule() -> None:
     distance, noise = sampled_distance("speculatoviz")
     print(f"SpeculatoViz's rule: total variation {distance:.4f}, sampling error {noise:.4f}")
     assert distance > 10 * noise
+
+
+# After 0 the draft is sure, after 1 and 2 it is not, so where a draft ends depends on what was drawn before.
+P_TABLE = [[0.5, 0.2, 0.3], [0.3, 0.4, 0.3], [0.2, 0.5, 0.3]]
+Q_TABLE = [[0.8, 0.1, 0.1], [0.4, 0.3, 0.3], [0.35, 0.3, 0.35]]
+MARKOV_PROMPT = [0, 1, 2, 0]
+
+
+class EndsByTheToken:
+    """The planted error: a drawn token is dropped for being improbable, so the probable ones come too often."""
+
+    name, max_context = "wrong", None
+
+    def __init__(self) -> None:
+        self._model = ModelDrafter("markov", MarkovScorer(Q_TABLE), LetterTokenizer())
+
+    def propose(
+        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
+    ) -> list[Proposal]:
+        ids: list[int] = []
+        rows: list[Row] = []
+        while len(ids) < k:
+            drafted = self._model.draw_next([*context_ids, *ids], sampling, rng, None)
+            assert drafted is not None
+            if ids and drafted.q.prob(drafted.token_id) < 0.35:
+                break
+            ids.append(drafted.token_id)
+            rows.append(drafted.q)
+        m = len(ids)
+        return [Proposal(tuple(ids), tuple(rows), (None,) * m, (None,) * m, ((),) * m, (0.0,) * m)]
+
+    def reset(self) -> None:
+        pass
+
+
+def markov_model(min_confidence: float) -> ModelDrafter:
+    return ModelDrafter("markov", MarkovScorer(Q_TABLE), LetterTokenizer(), min_confidence=min_confidence)
+
+
+def pruned_markov_model() -> ModelDrafter:
+    """It has no token 1."""
+    table = np.array(Q_TABLE)[:, [0, 2]]
+    tokens = np.array([0, 2], dtype=np.int64)
+    return ModelDrafter(
+        "pruned", MarkovScorer(table / table.sum(axis=1, keepdims=True)), LetterTokenizer(), tokens=tokens
+    )
+
+
+ENDING_DRAFTERS = {
+    "never ends early": lambda: markov_model(0.0),
+    "ends early": lambda: markov_model(0.3),
+    "ends soon": lambda: markov_model(0.6),
+    "its own vocabulary": pruned_markov_model,
+    "with lookup": lambda: CombinedDrafter(markov_model(0.0), shortest=2),
+    "with lookup, ends early": lambda: CombinedDrafter(markov_model(0.3), shortest=2, lookup_confidence=0.7),
+}
+
+
+def markov_distance(drafter: Drafter, rule: str = "probabilistic", n: int = 3_000) -> tuple[float, float, set[int]]:
+    """As `sampled_distance`, over four tokens that depend on each other; and the lengths of the drafts."""
+    p = np.array(P_TABLE)
+    counts, lengths = np.zeros((3,) * 4), set()
+    for seed in range(n):
+        wanted = Settings(temperature=1.0, k=3, max_tokens=4, seed=seed, rule=rule)  # type: ignore[arg-type]
+        events = run(drafter, markov_target(P_TABLE), wanted, MARKOV_PROMPT)
+        counts[done(events).token_ids] += 1
+        lengths.add(next(e for e in events if isinstance(e, Metrics)).drafted)
+    first = p[MARKOV_PROMPT[-1]]
+    expected = np.einsum("a,ab,bc,cd->abcd", first, p, p, p)
+    noise = 0.5 * float(np.sqrt(2 * expected * (1 - expected) / (np.pi * n)).sum())
+    return 0.5 * float(np.abs(counts / n - expected).sum()), noise, lengths
+
+
+@pytest.mark.parametrize("name", ENDING_DRAFTERS)
+def test_sampled_output_converges_wherever_the_draft_ends(name: str) -> None:
+    distance, noise, lengths = markov_distance(ENDING_DRAFTERS[name]())
+    print(f"{name}: total variation {distance:.4f}, sampling error {noise:.4f}, lengths of drafts {lengths}")
+    assert distance < 1.3 * noise
+    assert (len(lengths) > 1) == ("ends" in name and "never" not in name)
+
+
+def test_the_same_test_fails_a_draft_that_ends_by_the_token_it_drew() -> None:
+    distance, noise, _ = markov_distance(EndsByTheToken())
+    print(f"ends by the token: total variation {distance:.4f}, sampling error {noise:.4f}")
+    assert distance > 1.6 * noise
 
 
 def test_a_draft_that_is_the_target_is_always_kept_by_rejection_sampling_and_not_by_matching() -> None:

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "specviz"
 
 #: Longest prefix wins. L0 values, L1 maths and ports, L2 loop and folds, L3 everything that does one job,
-#: L4 names, L5 what a person touches.
+#: L4 what puts those together: names for a run, and the training of drafts, which needs the models but no drafter and
+#: no target. L5 what a person touches.
 LEVELS = {
     "specviz": 0,
     "specviz.errors": 0,
@@ -33,11 +34,12 @@ LEVELS = {
     "specviz.targets": 3,
     "specviz.views": 3,
     "specviz.catalog": 4,
+    "specviz.distill": 4,
     "specviz.ui": 5,
     "specviz.cli": 5,
     "specviz.__main__": 5,
 }
-#: L3 packages do not know each other; only the catalog puts them together.
+#: L3 packages do not know each other; only L4 puts them together.
 ISLANDS = ("specviz.models", "specviz.drafters", "specviz.targets", "specviz.views", "specviz.runner")
 STDLIB_ONLY = {"specviz", "specviz.errors", "specviz.settings", "specviz.events"}
 

@@ -13,9 +13,12 @@ from specviz.sampling import (
     bonus,
     draw,
     draw_from,
+    draw_row,
+    expected_acceptance,
     judge_of,
     promise,
     residual,
+    row_of,
     summarise,
     to_probs,
     top_ids,
@@ -235,3 +238,25 @@ def test_promises() -> None:
     assert promise(Rule("greedy"), cold).kind == "EXACT"
     assert promise(Rule("greedy"), hot).kind == "LOSSY"
     assert promise(Rule("threshold", 0.3), hot).kind == "LOSSY"
+
+
+def test_the_expected_acceptance_is_the_best_tokens_chance_after_the_settings() -> None:
+    logits = np.log(np.array([0.1, 0.6, 0.3], dtype=np.float32))
+
+    def expected(sampling: Sampling) -> float:
+        return expected_acceptance(logits, row_of(logits, sampling))
+
+    assert expected(Sampling(1.0)) == pytest.approx(0.6)
+    assert expected(Sampling(1.0, top_k=2)) == pytest.approx(0.6 / 0.9)
+    assert expected(Sampling(0.5)) == pytest.approx(0.36 / 0.46)
+    # Settings that leave one token say nothing about how sure the draft is.
+    for sure in (Sampling(0.0), Sampling(1.0, top_k=1), Sampling(1.0, top_p=0.1)):
+        assert expected(sure) == pytest.approx(0.6)
+
+
+def test_a_row_is_drawn_from_by_its_ids() -> None:
+    row = Row(np.array([0.25, 0.75]), np.array([4, 9]))
+    drawn = [draw_row(row, np.random.default_rng(seed)) for seed in range(400)]
+    assert set(drawn) == {4, 9} and drawn.count(9) / 400 == pytest.approx(0.75, abs=0.07)
+    rng = np.random.default_rng(0)
+    assert draw_row(Row.one_hot(7), rng) == 7 and rng.random() == np.random.default_rng(0).random()

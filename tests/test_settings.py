@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from specviz import settings
 from specviz.environment import environment, secrets
 from specviz.errors import SettingsError
-from specviz.settings import ENVIRONMENT, SECRETS, Settings, draft_name
+from specviz.settings import ENVIRONMENT, SECRETS, Settings, draft_name, split_draft
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,10 @@ from specviz.settings import ENVIRONMENT, SECRETS, Settings, draft_name
         ("rule", "typical", "Unknown rule 'typical'"),
         ("tau", 0, "tau"),
         ("seed", -1, "seed"),
+        ("min_confidence", -0.1, "min confidence must be at least 0 and below 1, not -0.1"),
+        ("min_confidence", 1, "below 1, not 1"),
+        ("min_confidence", math.nan, "not nan"),
+        ("min_confidence", True, "not True"),
         ("ngram_min", 0, "shortest n-gram"),
         ("ngram_max", 0, "longest n-gram"),
         ("target", " ", "target has no name"),
@@ -135,6 +140,32 @@ def test_the_example_file_lists_every_variable() -> None:
 
 
 def test_draft_names() -> None:
-    assert [draft_name(n) for n in ("ngram", "none", "toy", "model:x", "smollm2-135m")] == [
-        "ngram", "none", "toy", "model:x", "model:smollm2-135m",
+    assert [draft_name(n) for n in ("ngram", "none", "toy", "auto", "model:x", "smollm2-135m")] == [
+        "ngram", "none", "toy", "auto", "model:x", "model:smollm2-135m",
     ]  # fmt: skip
+
+
+def test_draft_names_behind_lookup() -> None:
+    assert [draft_name(n) for n in ("ngram+toy", " ngram+smollm2-draft", "ngram+model:x", "ngram+org/name")] == [
+        "ngram+toy", "ngram+model:smollm2-draft", "ngram+model:x", "ngram+model:org/name",
+    ]  # fmt: skip
+    assert split_draft("ngram+model:x") == (True, "model:x") and split_draft("model:ngram+x") == (
+        False,
+        "model:ngram+x",
+    )
+    assert split_draft("ngram") == (False, "ngram")
+
+
+def test_a_draft_that_nobody_chose_is_the_targets_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"local:small": "ngram+model:its-draft"})
+    assert Settings(target="local:small").draft == "ngram+model:its-draft"
+    assert Settings(target="local:large").draft == "ngram"
+    assert Settings(target="local:small", draft="ngram").draft == "ngram"
+    found = Settings.resolve({"draft": None, "target": "local:small"}, environment={"DRAFT_MODEL": " auto "})
+    assert found.draft == found.to_json()["draft"] == "ngram+model:its-draft"
+
+
+def test_min_confidence_from_the_environment() -> None:
+    assert Settings.resolve(environment={"SPECVIZ_MIN_CONFIDENCE": "0.3"}).min_confidence == 0.3
+    with pytest.raises(SettingsError, match="SPECVIZ_MIN_CONFIDENCE must be a number, not 'high'"):
+        Settings.resolve(environment={"SPECVIZ_MIN_CONFIDENCE": "high"})

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from specviz.drafters.combined import CombinedDrafter
 from specviz.drafters.model import ModelDrafter
 from specviz.models.toy import ToyScorer, ToyTokenizer
-from specviz.ports import Capabilities
+from specviz.ports import Capabilities, Scorer
 from specviz.sampling import Logits
 from specviz.targets.local import LocalTarget
 
@@ -65,3 +66,50 @@ def fixed_target(probs: Sequence[float], stop_ids: frozenset[int] = frozenset())
 
 def fixed_draft(probs: Sequence[float]) -> ModelDrafter:
     return ModelDrafter("fixed", FixedScorer(probs), LetterTokenizer())
+
+
+class MarkovScorer:
+    """Row i of a table of probabilities stands behind id i."""
+
+    def __init__(self, table: Sequence[Sequence[float]]) -> None:
+        with np.errstate(divide="ignore"):
+            self._rows: Logits = np.log(np.asarray(table)).astype(np.float32)
+
+    def score(self, token_ids: Sequence[int], rows: int) -> Logits:
+        return self._rows[list(token_ids[len(token_ids) - rows :])]
+
+    def reset(self) -> None:
+        pass
+
+
+def markov_target(table: Sequence[Sequence[float]]) -> LocalTarget:
+    limits = Capabilities(True, len(table), 10_000)
+    return LocalTarget("markov", MarkovScorer(table), LetterTokenizer(), limits)
+
+
+class PrunedScorer:
+    """Another scorer's columns for some ids, as a model with a smaller vocabulary gives them."""
+
+    def __init__(self, scorer: Scorer, tokens: Sequence[int]) -> None:
+        self._scorer, self._tokens = scorer, list(tokens)
+
+    def score(self, token_ids: Sequence[int], rows: int) -> Logits:
+        return self._scorer.score(token_ids, rows)[:, self._tokens]
+
+    def reset(self) -> None:
+        self._scorer.reset()
+
+
+#: Toy ids that a toy draft of a smaller vocabulary has: every word but each fifth, the end, and no half characters.
+PRUNED = [i for i in range(TOKENIZER.end_id + 1) if i % 5 and i not in (TOKENIZER.first_half_id,)]
+
+
+def pruned_draft(noise: float = 0.8, **options: object) -> ModelDrafter:
+    scorer = PrunedScorer(ToyScorer(TOKENIZER, noise), PRUNED)
+    tokens = np.array(PRUNED, dtype=np.int64)
+    return ModelDrafter("pruned", scorer, TOKENIZER, tokens=tokens, **options)  # type: ignore[arg-type]
+
+
+def combined_draft(shortest: int = 1, min_confidence: float = 0.0, **options: object) -> CombinedDrafter:
+    model = toy_draft(min_confidence=min_confidence, **options)
+    return CombinedDrafter(model, shortest=shortest, stop_ids=TOKENIZER.stop_ids)

@@ -9,13 +9,18 @@ from specviz.drafters.ngram import NgramDrafter
 from specviz.drafters.none import NoDrafter
 from specviz.ports import Drafter
 from specviz.settings import Sampling
-from tests.toys import TOKENIZER, toy_draft
+from tests.toys import TOKENIZER, combined_draft, pruned_draft, toy_draft
 
 CONTEXT = TOKENIZER.encode("the draft reads the draft")
 MAKERS: dict[str, Callable[[], Drafter]] = {
     "model": lambda: toy_draft(stop_ids=TOKENIZER.stop_ids),
     "model, full context": lambda: toy_draft(max_context=len(CONTEXT)),
+    "model, its own vocabulary": lambda: pruned_draft(stop_ids=TOKENIZER.stop_ids),
+    "model, ends early": lambda: toy_draft(min_confidence=0.3, stop_ids=TOKENIZER.stop_ids),
     "ngram": NgramDrafter,
+    "ngram and model": lambda: combined_draft(stop_ids=TOKENIZER.stop_ids),
+    "ngram and model, longer matches": lambda: combined_draft(shortest=3),
+    "ngram and model, ends early": lambda: combined_draft(min_confidence=0.3),
     "none": NoDrafter,
 }
 

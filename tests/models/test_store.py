@@ -19,7 +19,9 @@ import pytest
 from specviz.errors import DownloadError, UnknownModelError, UnsupportedModelError
 from specviz.models import hub, manifest, store, wheel, workspace
 from specviz.models.language_model import load
+from specviz.models.pairing import Vocabulary
 from specviz.ports import Progress
+from tests.models.tiny_distilled import write_tiny_distilled
 from tests.models.tiny_gguf import write_tiny_gguf, write_wheel
 
 ROOT = Path(__file__).parents[2]
@@ -366,6 +368,65 @@ def test_a_folder_that_lacks_a_file(tiny_folder: Path, tmp_path: Path, missing: 
             (tmp_path / path.name).write_bytes(path.read_bytes())
     with pytest.raises(UnsupportedModelError, match=f"it has no {named}"):
         load(str(tmp_path))
+
+
+@pytest.fixture
+def draft_folder(tmp_path: Path) -> Path:
+    return write_tiny_distilled(tmp_path / "smollm2-draft", Vocabulary("toy", ("a", "b", "c")), [0, 2])
+
+
+def test_a_distilled_draft_needs_no_tokenizer(draft_folder: Path) -> None:
+    store.check_complete(draft_folder)
+    assert store.inspect(str(draft_folder)).kind == "folder"
+    assert store.pull(str(draft_folder)) == draft_folder
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        ("config.json", "config.json"),
+        ("model.safetensors", "weights"),
+        ("vocabulary.safetensors", "map of its tokens"),
+        ("draft.json", "tokenizer"),  # then it is no draft at all
+    ],
+)
+def test_a_distilled_draft_that_lacks_a_file(draft_folder: Path, missing: str, named: str) -> None:
+    (draft_folder / missing).unlink()
+    for look in (store.inspect, store.pull):
+        with pytest.raises(UnsupportedModelError, match=f"has no .*{named}"):
+            look(str(draft_folder))
+
+
+def test_a_look_at_a_distilled_draft_finds_what_does_not_fit(draft_folder: Path) -> None:
+    text = (draft_folder / "draft.json").read_text()
+    (draft_folder / "draft.json").write_text(text.replace('"format": 1', '"format": 9'))
+    with pytest.raises(UnsupportedModelError, match="format 9"):
+        store.inspect(str(draft_folder))
+
+
+def test_a_model_that_is_part_of_specviz(draft_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "WEIGHTS", draft_folder.parent)
+    source = store.resolve("SmolLM2-draft")
+    assert (source.name, source.kind, source.location) == ("smollm2-draft", "package", str(draft_folder))
+    assert store.local_path("smollm2-draft") == store.pull("smollm2-draft") == draft_folder
+    assert store.inspect("smollm2-draft") == source
+    (entry,) = (e for e in store.listing() if e.known.name == "smollm2-draft")
+    assert entry.path == draft_folder and entry.known.download_bytes == 0 and entry.known.distilled_for
+
+
+def test_a_part_of_specviz_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "WEIGHTS", tmp_path)
+    assert store.local_path("smollm2-draft") is None
+    for look in (store.inspect, store.pull):
+        with pytest.raises(UnsupportedModelError, match="this copy lacks") as caught:
+            look("smollm2-draft")
+        assert "again" in caught.value.remedy
+
+
+def test_package_and_wheel_are_no_names(cache_folder: Path) -> None:
+    for name in ("package", "wheel"):
+        with pytest.raises(UnknownModelError):
+            store.resolve(name)
 
 
 def test_a_gguf_file_is_converted_once_per_content(cache_folder: Path, tiny_folder: Path, tmp_path: Path) -> None:
