@@ -1,4 +1,4 @@
-"""The jobs of specviz without a browser: `python -m specviz generate | models | replay`."""
+"""The jobs of specviz without a browser: `python -m specviz generate | models | replay | distill | acceptance`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specviz import __version__
+from specviz.cli.acceptance import add_acceptance
 from specviz.cli.distill import add_distill
 from specviz.cli.generate import add_generate
 from specviz.cli.models import add_models
@@ -40,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"specviz {__version__}")
     top.add_argument("--verbose", action="store_true", help="more log lines on standard error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (add_generate, add_models, add_replay, add_distill):
+    for add in (add_generate, add_models, add_replay, add_distill, add_acceptance):
         add(commands)
     return top
 

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe
 from specviz.distill.pipeline import Learned, News, Outcome, Wrote, distill
-from specviz.distill.recipe import Recipe, with_prompts
+from specviz.distill.recipe import Recipe, prompt_file
 from specviz.distill.student import BITS
 from specviz.distill.subject import check_target_name
 from specviz.errors import DownloadError, SettingsError
@@ -42,11 +42,17 @@ def add_distill(commands: Any) -> None:
     p.add_argument("--target", required=True, metavar="NAME", help="a model on this machine, or toy")
     p.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="where the draft goes")
     p.add_argument(
-        "--prompts", type=Path, metavar="FILE", help='one prompt a line, or JSON lines with a "prompt" (default: own ones)'
+        "--prompts",
+        type=Path,
+        metavar="FILE",
+        help='one prompt a line, or JSON lines with a "prompt" (default: own ones)',
     )
     p.add_argument("--minutes", type=float, metavar="N", help="for all of it (default: 60); may be raised later")
     p.add_argument(
-        "--layers", type=_layers, metavar="LIST", help="of the target, to begin with, as 0,1,2,29 (default: 3 first, 1 last)"
+        "--layers",
+        type=_layers,
+        metavar="LIST",
+        help="of the target, to begin with, as 0,1,2,29 (default: 3 first, 1 last)",
     )
     p.add_argument("--vocab", type=int, metavar="N", help="tokens that the draft has (default: 8192)")
     p.add_argument("--bits", type=int, choices=BITS, help="of its weights (default: 6)")
@@ -59,7 +65,18 @@ def add_distill(commands: Any) -> None:
     p.set_defaults(run=_run)
 
 
-_FIELDS = ("minutes", "layers", "vocab", "bits", "seed", "max_tokens", "tokens", "steps", "learning_rate", "batch_tokens")
+_FIELDS = (
+    "minutes",
+    "layers",
+    "vocab",
+    "bits",
+    "seed",
+    "max_tokens",
+    "tokens",
+    "steps",
+    "learning_rate",
+    "batch_tokens",
+)
 
 
 def _layers(text: str) -> tuple[int, ...]:
@@ -72,8 +89,9 @@ def _layers(text: str) -> tuple[int, ...]:
 def _run(options: argparse.Namespace) -> int:
     if str(options.out) in ("", "."):
         raise SettingsError("--out must name a folder of its own.", "Try --out my-draft.")
-    given = {name: getattr(options, name) for name in _FIELDS if getattr(options, name) is not None}
-    recipe = Recipe(target=check_target_name(options.target), **with_prompts(options.prompts), **given)
+    given: dict[str, Any] = {name: getattr(options, name) for name in _FIELDS if getattr(options, name) is not None}
+    given["prompts"], given["prompts_sha256"] = prompt_file(options.prompts)
+    recipe = Recipe(target=check_target_name(options.target), **given)
     with stop_on_interrupt("Finishing with what there is. Ctrl-C once more ends at once.") as stopping:
         printer = NewsPrinter(sys.stderr)
         try:
@@ -171,6 +189,8 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     """A table: the first column to the left, the others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
-        "  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        "  ".join(
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
         for row in rows
     )

@@ -69,7 +69,7 @@ def describe(target: str, vocabulary: Vocabulary, training: Training, found: Ite
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """specviz and those of these packages that are installed, with their versions."""
+    """Package → version: specviz, Python, and those of these that are installed."""
     found = {"specviz": __version__, "python": platform.python_version()}
     for package in packages or ("mlx", "mlx-lm", "numpy"):
         try:
@@ -87,7 +87,9 @@ def card(description: Description, config: Mapping[str, Any], bits: int) -> str:
     start = f"layers {', '.join(map(str, layers))} of the target" if layers else "new weights"
     precision = "float16" if bits == 16 else f"{bits} bits, groups of 64"
     made_with = ", ".join(f"{k} {v}" for k, v in training.get("versions", {}).items())
-    short = "" if training.get("complete", True) else "\nThe run was stopped before its time: more training would help.\n"
+    short = (
+        "" if training.get("complete", True) else "\nThe run was stopped before its time: more training would help.\n"
+    )
     return f"""\
 ---
 license: {"apache-2.0" if _is_free(description.target) else "other"}

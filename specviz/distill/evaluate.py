@@ -60,7 +60,8 @@ def expected_lengths(rates: Rates, k: int = K) -> Rates:
     if len(rates) < k:
         return np.empty(0)
     windows = np.lib.stride_tricks.sliding_window_view(rates, k)
-    return np.cumprod(windows, axis=1).sum(axis=1)
+    lengths: Rates = np.cumprod(windows, axis=1).sum(axis=1)
+    return lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def acceptance_of_sample(logits: Logits, sample: Sample, vocabulary: DraftVocabu
     """
     if sample.temperature == 0:
         best = vocabulary.tokens[np.argmax(logits, axis=1)]
-        return (best == sample.token_ids).astype(np.float64)
+        return np.asarray(best == sample.token_ids, dtype=np.float64)
     soft = SOFT_TEMPERATURES.index(sample.temperature)
     p = np.exp(sample.rows.logprobs / sample.temperature - sample.rows.log_sums[:, soft : soft + 1])
     own = draft_ids(vocabulary)[sample.rows.ids]

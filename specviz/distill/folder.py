@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from specviz.distill.arrays import flat, save
 from specviz.distill.card import card
 from specviz.distill.student import BITS, Config, make, quantise
 from specviz.errors import SettingsError
@@ -55,7 +56,6 @@ def finish(
         OSError: the folder cannot be written.
     """
     import mlx.core as mx
-    from mlx.utils import tree_flatten
     from mlx_lm.utils import save_config
 
     if bits not in BITS:
@@ -69,7 +69,7 @@ def finish(
     partial.mkdir(parents=True)
     try:
         save_config(dict(finished), partial / "config.json")
-        _save_weights(partial / WEIGHTS_FILE, dict(tree_flatten(student.parameters())))
+        save(partial / WEIGHTS_FILE, flat(student.parameters()), {"format": "mlx"})
         save_vocabulary(partial, vocabulary)
         write_description(partial, description)
         (partial / "README.md").write_text(card(description, config, bits), encoding="utf-8")
@@ -80,12 +80,3 @@ def finish(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder
-
-
-def _save_weights(path: Path, weights: dict[str, Any]) -> None:
-    import mlx.core as mx
-
-    try:
-        mx.save_safetensors(str(path), weights, metadata={"format": "mlx"})
-    except RuntimeError as exc:  # MLX says so when the disk is full
-        raise OSError(str(exc)) from exc

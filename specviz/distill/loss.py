@@ -71,7 +71,8 @@ def mixed(logits: Any, ids: Any, logprobs: Any, log_sums: Any, weight: float) ->
         log_sums: (M, len(SOFT_TEMPERATURES)).
         weight: of TV, see `tv_weight`; the mean over `SOFT_TEMPERATURES`.
     """
-    tv = sum(total_variation(logits, ids, logprobs, log_sums[:, i], t) for i, t in enumerate(SOFT_TEMPERATURES)) / len(
-        SOFT_TEMPERATURES
-    )
-    return ((1 - weight) * forward_kl(logits, ids, logprobs) + weight * tv).mean()
+    total = (1 - weight) * forward_kl(logits, ids, logprobs)
+    if weight > 0:
+        tvs = [total_variation(logits, ids, logprobs, log_sums[:, i], t) for i, t in enumerate(SOFT_TEMPERATURES)]
+        total = total + weight / len(tvs) * sum(tvs)
+    return total.mean()

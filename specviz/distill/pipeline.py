@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from specviz.distill import student as students
+from specviz.distill.arrays import flat
 from specviz.distill.batches import Collator
 from specviz.distill.card import Training, describe, versions
 from specviz.distill.evaluate import Figure, overall, quick, score_texts
@@ -201,7 +202,7 @@ class _Run:
             versions=versions(),
         )
         description = describe(self._subject.name, self._subject.vocabulary, training, figures)
-        weights = students.weights_of(trainer.student)
+        weights = flat(trainer.student.parameters())
         finish(self._place.folder, config, weights, vocabulary, description, bits=self._recipe.bits)
         if complete:
             self._place.remove()
@@ -288,8 +289,8 @@ class _Run:
         ids = self._subject.prompt_ids(prompt.text)
         if len(ids) + max_tokens > self._subject.max_context:
             raise PromptError(
-                f"The prompt {prompt.text[:60]!r}… has {len(ids):,} tokens; with {max_tokens} of the answer they do not "
-                f"fit the target's context of {self._subject.max_context:,}.",
+                f"The prompt {prompt.text[:60]!r}… has {len(ids):,} tokens; with {max_tokens} of the answer they do "
+                f"not fit the target's context of {self._subject.max_context:,}.",
                 "Shorten it, or leave it out.",
             )
         seed = np.random.SeedSequence((self._recipe.seed, int(held_out), number)).generate_state(1)[0]
@@ -303,7 +304,9 @@ class _Run:
             model = self._subject.model
             embeddings = students.embeddings_of(model) if model and students.is_llama(model) else None
             special = (
-                i for i, piece in enumerate(self._subject.vocabulary.pieces) if not self._subject.tokenizer.token_bytes(i)
+                i
+                for i, piece in enumerate(self._subject.vocabulary.pieces)
+                if not self._subject.tokenizer.token_bytes(i)
             )
             found = choose(counts, self._recipe.vocab, {*self._subject.stop_ids, *special}, embeddings)
             if not self._cancelled():
@@ -365,7 +368,7 @@ class _Run:
         self, trainer: Trainer, held_out: Sequence[Sample], vocabulary: DraftVocabulary, config: students.Config
     ) -> list[Figure]:
         """By the weights that are kept: those behind the rounding. A stopped run looks at few texts."""
-        student = students.rounded(config, students.weights_of(trainer.student), self._recipe.bits)
+        student = students.rounded(config, flat(trainer.student.parameters()), self._recipe.bits)
         texts = _few(held_out) if self._cancelled() else list(held_out)
         return score_texts(
             texts,
@@ -399,7 +402,9 @@ def machine() -> str:
     """What this runs on, for a person."""
     import mlx.core as mx
 
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, MLX on the {mx.default_device().type.name}"
+    return (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, MLX on the {mx.default_device().type.name}"
+    )
 
 
 def _index(entry: tuple[int, Sample]) -> int:

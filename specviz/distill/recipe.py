@@ -72,28 +72,41 @@ class Recipe:
 
     def command(self) -> str:
         """The command line that makes such a draft, with the folder left open."""
-        words = ["python", "-m", "specviz", "distill", "--target", self.target.removeprefix("local:"), "--out", "FOLDER"]
+        words = [
+            "python",
+            "-m",
+            "specviz",
+            "distill",
+            "--target",
+            self.target.removeprefix("local:"),
+            "--out",
+            "FOLDER",
+        ]
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name in ("target", "prompts_sha256") or value in (None, field.default):
                 continue
-            text = ",".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}" if isinstance(
-                value, float
-            ) else str(value)
+            text = (
+                ",".join(map(str, value))
+                if isinstance(value, tuple)
+                else f"{value:g}"
+                if isinstance(value, float)
+                else str(value)
+            )
             words += [f"--{field.name.replace('_', '-')}", text]
         return shlex.join(words)
 
 
-def with_prompts(path: Path | None) -> dict[str, str]:
-    """The two fields of a recipe that name a file with prompts.
+def prompt_file(path: Path | None) -> tuple[str, str]:
+    """The fields of a recipe that name a file with prompts: `prompts` and `prompts_sha256`.
 
     Raises:
         SettingsError: it cannot be read.
     """
     if path is None:
-        return {}
+        return "", ""
     try:
-        return {"prompts": str(path), "prompts_sha256": sha256_of(path)}
+        return str(path), sha256_of(path)
     except OSError as exc:
         raise SettingsError(
             f"Cannot read the prompts from {path}: {exc.strerror or exc}.", "Give a UTF-8 text file."

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from specviz.distill.arrays import flat
 from specviz.errors import SettingsError
 from specviz.models.distilled import DraftVocabulary
 
@@ -95,7 +98,6 @@ def embeddings_of(model: LanguageModel) -> Floats:
 def initial_weights(model: LanguageModel, layers: tuple[int, ...], vocabulary: DraftVocabulary) -> dict[str, Any]:
     """The target's own weights for a student: chosen layers, rows of kept tokens, last norm. Arrays of MLX."""
     import mlx.core as mx
-    from mlx.utils import tree_flatten
 
     whole = model.model
     tokens = mx.array(vocabulary.tokens)
@@ -106,7 +108,7 @@ def initial_weights(model: LanguageModel, layers: tuple[int, ...], vocabulary: D
     for own, theirs in enumerate(layers):
         for path, module in whole.model.layers[theirs].named_modules():
             if not module.children():
-                weights |= _leaf(f"model.layers.{own}.{path}", module, tree_flatten)
+                weights |= _leaf(f"model.layers.{own}.{path}", module)
     return weights
 
 
@@ -115,8 +117,8 @@ def make(config: Config, weights: dict[str, Any] | None = None, seed: int = 0) -
     import mlx.core as mx
     from mlx_lm.models.llama import Model, ModelArgs
 
-    args = ModelArgs.from_dict(config)
-    student = Model(args)
+    arguments: Any = ModelArgs.from_dict  # has no annotations
+    student = Model(arguments(config))
     if weights is None:
         weights = _new_weights(student, seed)
     student.load_weights(list(weights.items()))
@@ -162,28 +164,28 @@ def quantise(student: Any, config: Config, bits: int) -> tuple[Any, Config]:
     if bits == FULL_BITS:
         student.set_dtype(mx.float16)
         return student, dict(config)
-    model, quantised = quantize_model(student, dict(config), GROUP, bits)
+    with redirect_stdout(StringIO()):  # it prints how many bits came out
+        model, quantised = quantize_model(student, dict(config), GROUP, bits)
     return model, quantised
 
 
 def _new_weights(student: Any, seed: int) -> dict[str, Any]:
     """Normal draws of width^-1/2, as in Llama, and ones for the norms: made from `seed` alone."""
     import mlx.core as mx
-    from mlx.utils import tree_flatten
 
-    shapes = tree_flatten(student.parameters())
+    shapes = flat(student.parameters())
     keys = mx.random.split(mx.random.key(seed), len(shapes))
     return {
         name: mx.ones(w.shape) if w.ndim == 1 else mx.random.normal(w.shape, key=key) * w.shape[-1] ** -0.5
-        for (name, w), key in zip(shapes, keys, strict=True)
+        for (name, w), key in zip(shapes.items(), keys, strict=True)
     }
 
 
-def _leaf(path: str, module: Any, flatten: Any) -> dict[str, Any]:
+def _leaf(path: str, module: Any) -> dict[str, Any]:
     import mlx.core as mx
 
     if "scales" not in module:
-        return {f"{path}.{name}": w.astype(mx.float32) for name, w in flatten(module.parameters())}
+        return {f"{path}.{name}": w.astype(mx.float32) for name, w in flat(module.parameters()).items()}
     weights = {f"{path}.weight": mx.array(_dense(module))}
     return weights | ({f"{path}.bias": module.bias.astype(mx.float32)} if "bias" in module else {})
 
@@ -197,10 +199,3 @@ def _dense(module: Any) -> Floats:
         mode = getattr(module, "mode", "affine")
         weight = mx.dequantize(weight, module.scales, module.get("biases"), module.group_size, module.bits, mode=mode)
     return np.array(weight.astype(mx.float32))
-
-
-def weights_of(student: Any) -> dict[str, Any]:
-    """Name → array of MLX."""
-    from mlx.utils import tree_flatten
-
-    return dict(tree_flatten(student.parameters()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
 from specviz.errors import UnknownModelError
 from specviz.models import store
+from specviz.models.blas import use_fast_blas
 from specviz.models.pairing import Vocabulary
 from specviz.models.toy import ToyScorer, ToyTokenizer
 from specviz.ports import OnProgress, Scorer, Tokenizer
@@ -119,15 +120,15 @@ def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: Fal
 
 
 def _toy(cancelled: Callable[[], bool]) -> Subject:
+    use_fast_blas()  # its student is trained by MLX too
     tokenizer = ToyTokenizer()
     scorer = ToyScorer(tokenizer)
-    pieces = tuple(tokenizer.token_name(i) for i in range(tokenizer.vocab_size))
     return Subject(
         name=TOY,
         teacher=ScorerTeacher(scorer, tokenizer.stop_ids, cancelled),
         scorer=scorer,
         tokenizer=tokenizer,
-        vocabulary=Vocabulary("toy", pieces),
+        vocabulary=tokenizer.vocabulary,
         stop_ids=tokenizer.stop_ids,
         max_context=_TOY_CONTEXT,
     )

@@ -108,7 +108,7 @@ class BatchTeacher:
         """See `Teacher`."""
         from mlx_lm.generate import BatchGenerator
 
-        generator = BatchGenerator(
+        generator: Any = BatchGenerator(  # its methods have no annotations
             self._model.model,
             stop_tokens=[[i] for i in sorted(self._model.tokenizer.stop_ids)],
             completion_batch_size=self._batch,

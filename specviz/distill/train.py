@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from specviz.distill.arrays import flat, load, save
 from specviz.distill.batches import Batch, Collator, plan
 from specviz.distill.files import write_whole
 from specviz.distill.loss import mixed, tv_weight
@@ -75,7 +76,7 @@ class Trainer:
         Raises:
             RunError: no texts.
         """
-        import mlx.nn as nn
+        from mlx.nn.utils import value_and_grad
         from mlx.optimizers import AdamW
 
         if not samples:
@@ -84,7 +85,7 @@ class Trainer:
         self._samples, self._collator, self._plan, self._clock = samples, collator, plan, clock
         self._optimizer = AdamW(plan.learning_rate, betas=[0.9, 0.95], weight_decay=plan.weight_decay)
         self._optimizer.init(student.trainable_parameters())
-        self._loss_and_gradients: Any = nn.value_and_grad(student, _loss)
+        self._loss_and_gradients: Any = value_and_grad(student, _loss)
 
     @property
     def progress(self) -> float:
@@ -111,12 +112,13 @@ class Trainer:
 
     def _learn(self, batch: Batch) -> float:
         import mlx.core as mx
-        from mlx.optimizers import clip_grad_norm
+        from mlx import optimizers
 
         weight = tv_weight(self.progress)
         self._optimizer.learning_rate = rate(self.step, self.progress, self._plan.learning_rate)
         loss, gradients = self._loss_and_gradients(self.student, batch, weight)
-        gradients, _ = clip_grad_norm(gradients, GRADIENT_NORM)
+        clip: Any = optimizers.clip_grad_norm  # has no annotations
+        gradients, _ = clip(gradients, GRADIENT_NORM)
         self._optimizer.update(self.student, gradients)
         mx.eval(loss, self.student.parameters(), self._optimizer.state)
         value = float(loss.item())
@@ -135,20 +137,10 @@ class Trainer:
         Raises:
             OSError: it cannot be written.
         """
-        import mlx.core as mx
-        from mlx.utils import tree_flatten
-
-        arrays = {f"student.{name}": w for name, w in tree_flatten(self.student.parameters())}
-        arrays |= {f"optimizer.{name}": w for name, w in tree_flatten(self._optimizer.state)}
+        arrays = {f"student.{name}": w for name, w in flat(self.student.parameters()).items()}
+        arrays |= {f"optimizer.{name}": w for name, w in flat(self._optimizer.state).items()}
         position = json.dumps({"step": self.step, "tokens": self.tokens, "spent_s": self.spent_s})
-
-        def write(partial: Path) -> None:
-            try:
-                mx.save_safetensors(str(partial), arrays, metadata={"position": position})
-            except RuntimeError as exc:  # MLX says so when the disk is full
-                raise OSError(str(exc)) from exc
-
-        write_whole(path, write)
+        write_whole(path, lambda partial: save(partial, arrays, {"position": position}))
 
     def load(self, path: Path) -> None:
         """Go on from a checkpoint.
@@ -160,7 +152,7 @@ class Trainer:
         from mlx.utils import tree_unflatten
 
         try:
-            arrays, metadata = mx.load(str(path), return_metadata=True)
+            arrays, metadata = load(path)
             position = json.loads(metadata["position"])
             student = [(n.removeprefix("student."), w) for n, w in arrays.items() if n.startswith("student.")]
             state = [(n.removeprefix("optimizer."), w) for n, w in arrays.items() if n.startswith("optimizer.")]
