@@ -11,6 +11,9 @@ import pytest
 
 from specviz.cli import main, parser
 from specviz.cli.terminal import Utf8Stream, safe
+from specviz.models import store
+from specviz.models.pairing import Vocabulary
+from tests.models.tiny_distilled import write_tiny_distilled
 
 ROOT = Path(__file__).parent.parent.parent
 TOY = ["--target", "toy", "--draft", "toy"]
@@ -37,6 +40,37 @@ def test_json_is_one_object_on_standard_output_and_logs_go_to_standard_error() -
     assert "Measuring plain decoding" in ran.stderr
 
 
+def test_a_draft_behind_lookup_that_ends_early(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    common = ["generate", "--prompt", "the draft", "--target", "toy", "--max-tokens", "24", "--json", "--no-baseline"]
+    early = ["--draft", "ngram+toy", "--k", "8", "--min-confidence", "0.3", "--trace", str(trace)]
+    assert main([*common, *early]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["draft"] == "ngram+toy" and data["drafted"] < 8 * data["rounds"]
+    assert main([*common, "--draft", "none"]) == 0
+    assert json.loads(capsys.readouterr().out)["token_ids"] == data["token_ids"]
+    first = json.loads(trace.read_text().splitlines()[0])
+    assert "0.3" in json.dumps(first) and main(["replay", str(trace), "--json"]) == 0
+
+
+def test_no_draft_asked_for_is_the_targets_default(capsys: pytest.CaptureFixture[str]) -> None:
+    for draft in ([], ["--draft", "auto"]):
+        arguments = ["--prompt", "the draft", "--target", "toy", "--max-tokens", "4", "--json", "--no-baseline"]
+        assert main(["generate", *arguments, *draft]) == 0
+        assert json.loads(capsys.readouterr().out)["draft"] == "ngram"
+
+
+def test_the_list_of_models_shows_what_is_part_of_specviz(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(store, "WEIGHTS", tmp_path)
+    for here in ("no", "yes"):
+        assert main(["models", "list"]) == 0
+        (line,) = (x for x in capsys.readouterr().out.splitlines() if x.startswith("smollm2-draft"))
+        assert "0 MB" in line and f" {here} " in line
+        write_tiny_distilled(tmp_path / "smollm2-draft", Vocabulary("toy", ("a", "b", "c")), [0, 2])
+
+
 def test_text_goes_to_standard_output_and_figures_to_standard_error() -> None:
     ran = specviz("generate", "--prompt", "the draft", *TOY, "--max-tokens", "24")
     assert ran.returncode == 0 and "\x1b" not in ran.stdout
@@ -56,6 +90,8 @@ def test_text_goes_to_standard_output_and_figures_to_standard_error() -> None:
         (["--prompt", "hi", "--max-tokens", "0"], "not 0"),
         (["--prompt", "hi", "--target", "nothing"], "Unknown target"),
         (["--prompt", "hi", "--draft", "odd:name"], "Unknown draft"),
+        (["--prompt", "hi", "--draft", "ngram+none"], "Unknown draft"),
+        (["--prompt", "hi", "--min-confidence", "1"], "below 1, not 1"),
         (["--prompt", "hi", "--draft", "model:smollm2"], "Did you mean smollm2-135m"),
         (["--prompt", "hi", "--draft", "model:smollm2-135m"], "different vocabularies"),
         (["--prompt", "hi", "--k", "four"], "invalid int"),

@@ -12,6 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from specviz import settings
 from specviz.settings import ENVIRONMENT
 from tests.ui.fakes import FakeCatalog, FakeHost
 
@@ -202,6 +203,51 @@ def test_typed_names_are_completed_and_titles_understood(
     assert (run.settings.target, run.settings.draft) == meant
     if meant[0] != "toy":
         assert "135 M parameters" in _said(page), "what the list says about a model is said about a typed one"
+
+
+def test_a_draft_that_nobody_chose_follows_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
+    page = _page()
+    draft = page.selectbox(key="draft")
+    assert draft.value == "ngram"
+    labels = draft.options
+    page.selectbox(key="target").set_value("toy").run()
+    assert page.selectbox(key="draft").value == "toy" and page.selectbox(key="draft").options == labels
+    assert not page.warning and not page.exception
+    page.selectbox(key="target").set_value("local:smollm2-135m").run()
+    assert page.selectbox(key="draft").value == "ngram"
+    page.selectbox(key="draft").set_value("toy").run()
+    page.selectbox(key="target").set_value("toy").run()
+    page.selectbox(key="draft").set_value("ngram").run()
+    page.selectbox(key="target").set_value("local:smollm2-135m").run()
+    assert page.selectbox(key="draft").value == "ngram", "what was chosen stays"
+
+
+def test_a_target_that_comes_with_the_click_brings_its_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
+    page = _page()
+    page.selectbox(key="target").set_value("toy")
+    page = _until_done(_run(page, "talk"))
+    run = page.session_state["visit"].run
+    assert (run.settings.target, run.settings.draft) == ("toy", "toy")
+
+
+def test_a_draft_of_the_environment_is_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
+    monkeypatch.setenv("DRAFT_MODEL", "none")
+    page = _page()
+    page.selectbox(key="target").set_value("toy").run()
+    assert page.selectbox(key="draft").value == "none"
+
+
+def test_a_draft_can_be_ended_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECVIZ_MIN_CONFIDENCE", "0.97")
+    page = _page()
+    slider = page.slider(key="min_confidence")
+    assert slider.label == "End a draft early" and slider.value == 0.97
+    slider.set_value(0.3).run()
+    page = _until_done(_run(page, "talk"))
+    assert page.session_state["visit"].run.settings.min_confidence == 0.3
 
 
 def test_an_unknown_name_is_refused_and_the_run_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
