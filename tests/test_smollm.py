@@ -16,8 +16,10 @@ from specviz.cli import main
 from specviz.decoding import speculative
 from specviz.events import Done
 from specviz.models import store
+from specviz.models.tokenizer import ModelTokenizer
 from specviz.prompt import prepare
 from specviz.settings import Settings
+from tests.models.tiny_distilled import write_tiny_distilled
 
 pytestmark = pytest.mark.smollm
 
@@ -60,13 +62,30 @@ def mlx_lms_own() -> tuple[int, ...]:
     return tuple(response.token for response in stream_generate(model, tokenizer, list(ids), max_tokens=TOKENS))
 
 
-PAIRS = [*((draft, k) for draft in ("ngram", "model:smollm2-135m") for k in (1, 4, 16)), ("none", 4)]
+PAIRS = [
+    *((draft, k) for draft in ("ngram", "model:smollm2-135m") for k in (1, 4, 16)),
+    ("ngram+model:smollm2-135m", 6),
+    ("none", 4),
+]
 
 
 @pytest.mark.parametrize(("draft", "k"), PAIRS)
 def test_greedy_text_is_mlx_lms_for_every_draft_and_k(builder: Builder, draft: str, k: int) -> None:
     ended = run(builder, Settings(draft=draft, k=k, max_tokens=TOKENS))
     assert ended.token_ids == mlx_lms_own()
+
+
+@pytest.mark.parametrize("lookup", ["", "ngram+"])
+@pytest.mark.parametrize("min_confidence", [0.0, 0.3])
+def test_greedy_text_is_mlx_lms_for_a_draft_with_a_vocabulary_of_its_own(
+    builder: Builder, tmp_path_factory: pytest.TempPathFactory, lookup: str, min_confidence: float
+) -> None:
+    """Random weights: nearly all is refused, and nothing of it may be left in the text."""
+    vocabulary = ModelTokenizer(store.pull("smollm2-135m")).vocabulary
+    folder = write_tiny_distilled(tmp_path_factory.mktemp("draft"), vocabulary, range(0, 49_152, 3), "smollm2-135m")
+    settings = Settings(draft=f"{lookup}model:{folder}", k=4, max_tokens=TOKENS, min_confidence=min_confidence)
+    ended = run(builder, settings)
+    assert ended.token_ids == mlx_lms_own() and ended.total_drafted > 0
 
 
 def test_a_draft_that_is_the_target_is_always_kept_by_rejection_sampling_and_not_by_matching(builder: Builder) -> None:

@@ -70,7 +70,12 @@ def add_generate(commands: Any) -> None:
         help="end with the token that completes this text, which stays; may be repeated",
     )
     p.add_argument("--ngram-max", type=int, dest="ngram_max", help="longest match of the ngram drafter (default: 4)")
-    p.add_argument("--ngram-min", type=int, dest="ngram_min", help="shortest match of the ngram drafter (default: 1)")
+    p.add_argument(
+        "--ngram-min",
+        type=int,
+        dest="ngram_min",
+        help="shortest match of the ngram drafter (default: 1; in front of a model at least 3)",
+    )
     p.add_argument(
         "--min-confidence",
         type=float,

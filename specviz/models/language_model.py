@@ -130,9 +130,21 @@ def load_weights(name: str, folder: Path) -> Weights:
         model, precision = _to_float32(model), "float32"
         _vectorise(model)
     _evaluate(model)
-    text_config = config.get("text_config", config)
-    max_context = next((int(text_config[k]) for k in _CONTEXT_KEYS if text_config.get(k)), _CONTEXT_UNKNOWN)
-    return Weights(model, config, max_context, parameters, precision)
+    return Weights(model, config, _max_context(folder, config), parameters, precision)
+
+
+def _max_context(folder: Path, config: dict[str, Any]) -> int:
+    config = config.get("text_config", config)
+    key = next((k for k in _CONTEXT_KEYS if config.get(k)), None)
+    if key is None:
+        return _CONTEXT_UNKNOWN
+    try:
+        return int(config[key])
+    except (TypeError, ValueError) as exc:
+        raise UnsupportedModelError(
+            f"`{key}` in {folder / 'config.json'} must be a number of tokens, not {config[key]!r}.",
+            "Mend it, or fetch the model again.",
+        ) from exc
 
 
 def _load_module(folder: Path) -> tuple[Any, dict[str, Any]]:

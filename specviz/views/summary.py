@@ -63,7 +63,7 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
         Figure(
             "Accepted per round",
             words.number(latest.accepted_per_round if latest else None),
-            f"of K = {settings.k} drafted",
+            f"of {'at most ' if settings.min_confidence else ''}K = {settings.k} drafted",
             "Mean over all rounds, without the token that the target adds itself.",
         ),
         Figure(

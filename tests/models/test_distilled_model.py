@@ -111,6 +111,14 @@ def test_weights_that_are_not_those_of_the_config(folder: Path, tmp_path: Path, 
         distilled_model.load(str(bad))
 
 
+def test_a_context_that_is_no_number(folder: Path, tmp_path: Path) -> None:
+    bad = Path(shutil.copytree(folder, tmp_path / "draft"))
+    config = json.loads((bad / "config.json").read_text())
+    (bad / "config.json").write_text(json.dumps(config | {"max_position_embeddings": "many"}))
+    with pytest.raises(UnsupportedModelError, match="must be a number of tokens, not 'many'"):
+        distilled_model.load(str(bad))
+
+
 def test_damaged_weights(folder: Path, tmp_path: Path) -> None:
     bad = Path(shutil.copytree(folder, tmp_path / "draft"))
     (bad / "model.safetensors").write_bytes((bad / "model.safetensors").read_bytes()[:999])
