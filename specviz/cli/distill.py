@@ -102,6 +102,9 @@ def _run(options: argparse.Namespace) -> int:
             raise
         finally:
             printer.clear()
+    if outcome is None:
+        print("Stopped before there was anything to learn from. The same command goes on.", file=sys.stderr)
+        return INTERRUPTED
     print_outcome(outcome, sys.stdout)
     return 0 if outcome.complete else INTERRUPTED
 

@@ -11,6 +11,7 @@ from typing import Any
 from specviz import __version__
 from specviz.distill.evaluate import Figure
 from specviz.models.distilled import Description
+from specviz.distill.subject import TOY
 from specviz.models.pairing import Vocabulary
 
 _SMOLLM2 = """\
@@ -86,6 +87,7 @@ def card(description: Description, config: Mapping[str, Any], bits: int) -> str:
     layers = training.get("layers") or ()
     start = f"layers {', '.join(map(str, layers))} of the target" if layers else "new weights"
     precision = "float16" if bits == 16 else f"{bits} bits, groups of 64"
+    target = description.target if description.target == TOY else f"local:{description.target}"
     made_with = ", ".join(f"{k} {v}" for k, v in training.get("versions", {}).items())
     short = (
         "" if training.get("complete", True) else "\nThe run was stopped before its time: more training would help.\n"
@@ -105,7 +107,7 @@ A small Llama that proposes tokens to **{description.target}** in speculative de
 ids and serves no other target; alone it is a poor language model. The output of speculative decoding is the target's
 own whatever the draft says: a better draft makes it faster, not better.
 
-    python -m specviz generate --target local:{description.target} --draft model:FOLDER --prompt "..."
+    python -m specviz generate --target {target} --draft model:FOLDER --prompt "..."
 
 | | |
 |---|---|
@@ -176,10 +178,10 @@ def acceptance_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _is_free(target: str) -> bool:
-    return target == "toy" or "smollm2" in target.lower()
+    return target == TOY or "smollm2" in target.lower()
 
 
 def _licence(target: str) -> str:
-    if target == "toy":
+    if target == TOY:
         return _TOY
     return _SMOLLM2 if _is_free(target) else _OTHER.format(target=target)

@@ -55,15 +55,13 @@ def finish(
         ValueError: a weight is missing, or of another shape.
         OSError: the folder cannot be written.
     """
-    import mlx.core as mx
     from mlx_lm.utils import save_config
 
     if bits not in BITS:
         raise SettingsError(f"--bits must be one of {', '.join(map(str, BITS))}, not {bits}.")
-    arrays = {name: mx.array(w) for name, w in weights.items()}
-    if config.get("tie_word_embeddings", True):
-        arrays.pop("lm_head.weight", None)
-    student, finished = quantise(make(config, arrays), config, bits)
+    tied = config.get("tie_word_embeddings", True)
+    own = {name: w for name, w in weights.items() if not (tied and name == "lm_head.weight")}
+    student, finished = quantise(make(config, own), config, bits)
     partial = folder / ".partial"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -71,6 +69,8 @@ def finish(
         save_config(dict(finished), partial / "config.json")
         save(partial / WEIGHTS_FILE, flat(student.parameters()), {"format": "mlx"})
         save_vocabulary(partial, vocabulary)
+        # safetensors makes it readable for its owner alone; others may read the draft as they may the rest of it.
+        (partial / VOCABULARY_FILE).chmod((partial / "config.json").stat().st_mode & 0o777)
         write_description(partial, description)
         (partial / "README.md").write_text(card(description, config, bits), encoding="utf-8")
         check_folder(partial)

@@ -27,7 +27,7 @@ from specviz.distill.files import disk_errors
 from specviz.distill.folder import finish
 from specviz.distill.held_out import HELD_OUT
 from specviz.distill.prompts import Prompt
-from specviz.distill.recipe import Recipe, agree
+from specviz.distill.recipe import Recipe, agree, keep
 from specviz.distill.samples import SOFT_TEMPERATURES, Sample, Shard, load_shard, save_shard
 from specviz.distill.sources import GivenPrompts, OwnPrompts, Source, ToyPrompts, read_prompts
 from specviz.distill.subject import TOY, Subject, open_subject
@@ -35,7 +35,7 @@ from specviz.distill.teacher import Request
 from specviz.distill.train import Plan, Trainer
 from specviz.distill.vocabulary import choose, count, coverage
 from specviz.distill.workplace import Workplace, occupied
-from specviz.errors import PromptError, RunError
+from specviz.errors import PromptError
 from specviz.models.distilled import DraftVocabulary
 from specviz.ports import Progress
 
@@ -110,7 +110,7 @@ def distill(
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.monotonic,
     checkpoint_s: float = CHECKPOINT_S,
-) -> Outcome:
+) -> Outcome | None:
     """Make a draft for a target, or go on making it.
 
     Args:
@@ -120,11 +120,14 @@ def distill(
         clock: seconds, from any beginning.
         checkpoint_s: between two checkpoints.
 
+    Returns:
+        None when it was stopped before there was anything to learn from.
+
     Raises:
         SettingsError: the settings are not those of the unfinished run, or the folder holds something else.
         PromptError: a bad line in the file with prompts.
         UnknownModelError, UnsupportedModelError, DownloadError: the target cannot be had.
-        RunError: stopped before anything could be learned from; a damaged file; a full disk.
+        RunError: a damaged file; a full disk; another process at work in the folder.
     """
     given = read_prompts(Path(recipe.prompts)) if recipe.prompts else None
     with disk_errors(folder), occupied(folder) as place:
@@ -132,6 +135,9 @@ def distill(
         subject = open_subject(recipe.target, on_news, cancelled)
         layers = _layers(recipe, subject)
         run = _Run(recipe, place, subject, layers, on_news, cancelled, clock, checkpoint_s)
+        for prompt in given or ():
+            run.check_prompt(prompt)
+        keep(recipe, place.recipe)
         return run.whole(_source(recipe, subject, given))
 
 
@@ -167,15 +173,12 @@ class _Run:
         self._news, self._cancelled, self._clock, self._checkpoint_s = on_news, cancelled, clock, checkpoint_s
         self._total_s = recipe.minutes * 60
 
-    def whole(self, source: Source) -> Outcome:
+    def whole(self, source: Source) -> Outcome | None:
         held_out = self._held_out()
         shards = self._texts(source, held_out.seconds)
         samples = [sample for shard in shards for sample in shard.samples]
         if not samples:
-            raise RunError(
-                "Stopped before the target had written a text to learn from.",
-                "Nothing is lost: the same command goes on.",
-            )
+            return None
         counts = count((s.token_ids for s in samples), self._subject.tokens)
         vocabulary = self._vocabulary(counts)
         config = students.config_of(
@@ -225,9 +228,7 @@ class _Run:
             written.append(entry)
             self._news(Progress("Writing held-out texts", len(written), len(requests), "texts"))
         shard = Shard(tuple(sample for _, sample in sorted(written, key=_index)), self._clock() - began)
-        if len(written) == len(requests):
-            save_shard(self._place.held_out, shard)
-        return shard
+        return save_shard(self._place.held_out, shard) if len(written) == len(requests) else shard
 
     def _held_out_prompts(self) -> list[Prompt]:
         """More of them in a longer run, as many of each domain: with their evaluation they take a tenth of the time."""
@@ -268,7 +269,7 @@ class _Run:
             shard = Shard(tuple(sample for _, sample in sorted(written, key=_index)), self._clock() - began)
             if len(written) == len(requests):
                 # A shard that was cut short would not be the one that the next session writes.
-                self._place.save_texts(len(shards), shard)
+                shard = self._place.save_texts(len(shards), shard)
             shards.append(shard)
             answers += self._answers(shard)
             spent_s += shard.seconds
@@ -282,6 +283,10 @@ class _Run:
 
     def _answers(self, shard: Shard) -> list[str]:
         return [self._subject.tokenizer.decode([int(i) for i in s.token_ids]).strip() for s in shard.samples]
+
+    def check_prompt(self, prompt: Prompt) -> None:
+        """Refuse a prompt that leaves no room for an answer."""
+        self._request(prompt, 0.0, self._recipe.max_tokens, 0)
 
     def _request(
         self, prompt: Prompt, temperature: float, max_tokens: int, number: int, held_out: bool = False
@@ -352,7 +357,8 @@ class _Run:
                 self._tell(trainer, _mean(losses), None, written_s)
             if self._cancelled():
                 break
-        trainer.save(self._place.checkpoint)
+        if self._place.vocabulary() is not None:  # else the next session chooses it, from more texts
+            trainer.save(self._place.checkpoint)
         return trainer, before
 
     def _tell(
@@ -361,7 +367,7 @@ class _Run:
         if self._recipe.steps is None:
             left_s = self._total_s - written_s - trainer.spent_s
         else:
-            left_s = trainer.spent_s * (1 / trainer.progress - 1) if trainer.progress else 0.0
+            left_s = trainer.spent_s * (1 / trainer.progress - 1) if trainer.progress else self._total_s
         self._news(Learned(trainer.step, trainer.tokens, loss, acceptance, max(0.0, left_s)))
 
     def _evaluate(

@@ -14,8 +14,8 @@ from specviz.distill.student import BITS
 from specviz.errors import RunError, SettingsError
 from specviz.models.workspace import sha256_of
 
-#: May differ from that of the unfinished run: it is only when to stop.
-_MAY_CHANGE = ("minutes",)
+#: May differ from those of the unfinished run: when to stop, and where the prompts lie, as long as they are the same.
+_MAY_CHANGE = ("minutes", "prompts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,30 +114,41 @@ def prompt_file(path: Path | None) -> tuple[str, str]:
 
 
 def agree(recipe: Recipe, path: Path) -> None:
-    """Keep the recipe of a run, or compare it with the one that is kept.
+    """Compare the recipe of a run with the one that is kept.
 
     Args:
-        path: of the kept recipe.
+        path: of the kept recipe; where there is none, all is well.
 
     Raises:
         SettingsError: another setting differs than when to stop.
         RunError: what is kept cannot be read.
+    """
+    theirs = _read(path) if path.exists() else None
+    for name, mine in _plain(recipe).items():
+        if theirs is None or name in _MAY_CHANGE or mine == theirs.get(name):
+            continue
+        change = f"--{name.replace('_', '-')} is {_word(mine)} now, and was {_word(theirs.get(name))} there."
+        if name == "prompts_sha256":
+            change = "The file of --prompts has other contents now."
+        raise SettingsError(
+            f"{path.parent.parent} holds an unfinished run with other settings. {change}",
+            f"Give the same settings to go on, another --out to begin anew, or remove {path.parent}.",
+        )
+
+
+def keep(recipe: Recipe, path: Path) -> None:
+    """Write a recipe, for `agree`.
+
+    Raises:
         OSError: it cannot be written.
     """
-    ours = json.loads(json.dumps(asdict(recipe)))
-    if path.exists():
-        theirs = _read(path)
-        for name in ours:
-            mine, kept = ours[name], theirs.get(name)
-            if name not in _MAY_CHANGE and name != "prompts" and mine != kept:
-                option = f"--{name.removesuffix('_sha256').replace('_', '-')}"
-                what = "The prompts have changed" if name == "prompts_sha256" else f"{option} is {_word(mine)} now"
-                raise SettingsError(
-                    f"{path.parent.parent} holds an unfinished run with other settings. {what}, "
-                    f"and {'they were others' if name == 'prompts_sha256' else 'it was ' + _word(kept)} there.",
-                    f"Give the same settings to go on, another --out to begin anew, or remove {path.parent}.",
-                )
-    write_json(path, ours)
+    write_json(path, _plain(recipe))
+
+
+def _plain(recipe: Recipe) -> dict[str, Any]:
+    """As JSON has it: lists for tuples."""
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(recipe)))
+    return plain
 
 
 def _read(path: Path) -> dict[str, Any]:

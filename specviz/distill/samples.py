@@ -101,8 +101,11 @@ class Shard:
     seconds: float
 
 
-def save_shard(path: Path, shard: Shard) -> None:
+def save_shard(path: Path, shard: Shard) -> Shard:
     """Write a shard, whole or not at all; 256 bytes a token where ids fit 16 bits.
+
+    Returns:
+        The shard as it will be read: log-probabilities are kept in 16 bits.
 
     Raises:
         OSError: it cannot be written.
@@ -128,6 +131,7 @@ def save_shard(path: Path, shard: Shard) -> None:
             np.savez(file, **arrays)
 
     write_whole(path, write)
+    return load_shard(path)
 
 
 def load_shard(path: Path) -> Shard:
@@ -137,8 +141,9 @@ def load_shard(path: Path) -> Shard:
         RunError: it is damaged.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
+        # np.load, given a path, leaves a damaged file open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays.files}
         return _shard_of(found)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as exc:
         raise RunError(f"The shard {path} is damaged: {exc}.", "Delete it and start the same command again.") from exc

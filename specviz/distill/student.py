@@ -113,7 +113,11 @@ def initial_weights(model: LanguageModel, layers: tuple[int, ...], vocabulary: D
 
 
 def make(config: Config, weights: dict[str, Any] | None = None, seed: int = 0) -> Any:
-    """A student in float32, with the given weights or with new ones."""
+    """A student in float32, with the given weights, of MLX or numpy, or with new ones.
+
+    Raises:
+        ValueError: a weight is missing, or of another shape.
+    """
     import mlx.core as mx
     from mlx_lm.models.llama import Model, ModelArgs
 
@@ -121,7 +125,7 @@ def make(config: Config, weights: dict[str, Any] | None = None, seed: int = 0) -
     student = Model(arguments(config))
     if weights is None:
         weights = _new_weights(student, seed)
-    student.load_weights(list(weights.items()))
+    student.load_weights([(name, mx.array(w)) for name, w in weights.items()])
     student.set_dtype(mx.float32)
     mx.eval(student.parameters())
     return student

@@ -23,7 +23,7 @@ def count(texts: Iterable[NDArray[np.int32]], target_tokens: int) -> Counts:
 
 
 def choose(counts: Counts, size: int, always: Iterable[int], embeddings: Floats | None = None) -> DraftVocabulary:
-    """The most frequent ids, ties by id, and those that must be there.
+    """The most frequent ids, ties by id, and those that must be there; an id that was never seen is of no use.
 
     A token that is not kept is read as the kept one whose row of the target's embedding has the largest cosine with
     its own; without an embedding, as the most frequent one.
@@ -37,7 +37,8 @@ def choose(counts: Counts, size: int, always: Iterable[int], embeddings: Floats 
     must = np.unique(np.fromiter(always, dtype=np.int64))
     score = counts.copy()
     score[must] = counts.max(initial=0) + 1
-    best = np.argsort(-score, kind="stable")[: max(min(size, len(counts)), len(must))]
+    size = max(min(size, int(np.count_nonzero(score))), len(must))
+    best = np.argsort(-score, kind="stable")[:size]
     tokens = np.sort(best).astype(np.int32)
     if embeddings is None:
         inputs = np.full(len(counts), np.searchsorted(tokens, int(np.argmax(counts))), dtype=np.int32)

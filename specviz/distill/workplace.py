@@ -50,9 +50,9 @@ class Workplace:
             found.append(load_shard(path))
         return found
 
-    def save_texts(self, index: int, shard: Shard) -> None:
-        """Keep a shard of training texts."""
-        save_shard(self.shard_path(index), shard)
+    def save_texts(self, index: int, shard: Shard) -> Shard:
+        """Keep a shard of training texts; gives it back as the next session will read it."""
+        return save_shard(self.shard_path(index), shard)
 
     def vocabulary(self) -> DraftVocabulary | None:
         """The draft's vocabulary, once it is chosen: then no more texts are written."""

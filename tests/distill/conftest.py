@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from specviz.models.language_model import LanguageModel, load
+from tests.models.tiny import write_tiny_model
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("tiny"), padding=4, rope_traditional=True, num_hidden_layers=3)
+
+
+@pytest.fixture
+def tiny(tiny_folder: Path) -> LanguageModel:
+    return load(str(tiny_folder))

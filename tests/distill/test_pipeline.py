@@ -1,0 +1,215 @@
+"""The whole way, on the toy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specviz.distill.evaluate import overall
+from specviz.distill.measure import measure
+from specviz.distill.pipeline import Learned, News, Wrote, distill
+from specviz.distill.recipe import Recipe
+from specviz.errors import PromptError, RunError, SettingsError
+from specviz.models.distilled_model import load
+from tests.distill.kill import RECIPE
+from tests.models.tiny import write_tiny_model
+
+ROOT = Path(__file__).parent.parent.parent
+SMALL = replace(RECIPE, tokens=3000, steps=4, bits=6)
+
+
+def weights(folder: Path) -> dict[str, np.ndarray]:
+    from safetensors.numpy import load_file
+
+    return load_file(folder / "model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "draft"
+    outcome = distill(RECIPE, folder, checkpoint_s=0.0)
+    assert outcome is not None and outcome.complete and not (folder / ".work").exists()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("function", "n"),
+    [
+        ("specviz.distill.pipeline.save_shard", 1),  # before the held-out texts are kept
+        ("os.fsync", 2),  # while they are
+        ("specviz.distill.pipeline:Workplace.save_texts", 3),
+        ("os.replace", 3),  # a shard is written, and not yet in its place
+        ("specviz.distill.workplace.save_vocabulary", 1),
+        ("specviz.distill.pipeline:Workplace.vocabulary", 3),
+        ("specviz.distill.train:Trainer.save", 7),
+        ("specviz.distill.train.save", 5),
+        ("specviz.distill.pipeline.score_texts", 1),
+        ("specviz.distill.folder.check_folder", 1),
+        ("specviz.distill.pipeline:Workplace.remove", 1),
+    ],
+)
+def test_a_run_killed_anywhere_ends_as_the_whole_one(whole: Path, tmp_path: Path, function: str, n: int) -> None:
+    folder = tmp_path / "draft"
+    script = [sys.executable, "-m", "tests.distill.kill", str(folder)]
+    killed = subprocess.run([*script, function, str(n)], cwd=ROOT, timeout=120, capture_output=True)
+    assert killed.returncode == -9, killed.stderr.decode()
+    outcome = distill(RECIPE, folder, checkpoint_s=0.0)
+    assert outcome is not None and outcome.complete
+    found = weights(folder)
+    for name, w in weights(whole).items():
+        np.testing.assert_allclose(found[name], w, atol=2e-3)
+    ours, theirs = (json.loads((f / "draft.json").read_text()) for f in (folder, whole))
+    assert ours["training"]["tokens_seen"] == theirs["training"]["tokens_seen"]
+    assert ours["training"]["tokens"] == theirs["training"]["tokens"]
+    assert not (folder / ".work").exists() and not (folder / ".partial").exists()
+
+
+def test_acceptance_of_the_toy_rises_clearly(tmp_path: Path) -> None:
+    """Within the two minutes that the README names; a fifth of them here."""
+    news: list[News] = []
+    recipe = Recipe(target="toy", tokens=40_000, steps=160, batch_tokens=1024)
+    outcome = distill(recipe, tmp_path / "draft", news.append, checkpoint_s=5.0)
+    assert outcome is not None and outcome.complete
+    assert outcome.before[0.0] < 0.1 and outcome.before[0.8] < 0.25
+    assert outcome.after[0.0] > 0.4 and outcome.after[0.8] > outcome.before[0.8] + 0.1
+    wrote, learned = ([n for n in news if isinstance(n, kind)] for kind in (Wrote, Learned))
+    assert wrote[-1].tokens >= 40_000 and wrote[-1].tokens_per_s > 0
+    losses = [n.loss for n in learned if n.loss is not None]
+    assert losses[-1] < losses[0] and learned[-1].left_s < 60
+    assert any(n.acceptance for n in learned[1:])
+    # The command finds what the run found, on other texts.
+    found = overall(measure(f"model:{tmp_path / 'draft'}", "toy"))
+    assert found[0.0] == pytest.approx(outcome.after[0.0], abs=0.1)
+    assert found[0.8] == pytest.approx(outcome.after[0.8], abs=0.1)
+
+
+class StopAt:
+    """Cancels when the first news of a kind have come."""
+
+    def __init__(self, kind: type, n: int = 1) -> None:
+        self.kind, self.left = kind, n
+
+    def __call__(self, news: News) -> None:
+        self.left -= isinstance(news, self.kind)
+
+    def asked(self) -> bool:
+        return self.left <= 0
+
+
+@pytest.mark.parametrize(("kind", "n"), [(Wrote, 1), (Wrote, 70), (Learned, 2), (Learned, 4)])
+def test_a_stopped_run_leaves_a_draft_and_goes_on(tmp_path: Path, kind: type, n: int) -> None:
+    folder, stop = tmp_path / "draft", StopAt(kind, n)
+    outcome = distill(SMALL, folder, stop, stop.asked)
+    assert outcome is not None and not outcome.complete
+    assert load(str(folder)).description.target == "toy"
+    assert "stopped before its time" in (folder / "README.md").read_text()
+    outcome = distill(SMALL, folder)
+    assert outcome is not None and outcome.complete
+    told = json.loads((folder / "draft.json").read_text())["training"]
+    assert told["complete"] and told["tokens"] >= 3000
+    assert "stopped before its time" not in (folder / "README.md").read_text()
+
+
+def test_a_run_stopped_before_the_first_text_leaves_no_draft(tmp_path: Path) -> None:
+    assert distill(SMALL, tmp_path / "draft", cancelled=lambda: True) is None
+    assert [p.name for p in (tmp_path / "draft").iterdir()] == [".work"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seed": 1}, "--seed is 1 now, and was 0 there"),
+        ({"bits": 4}, "--bits is 4 now"),
+        ({"layers": (0, 1)}, "--layers is 0,1 now, and was not given there"),
+        ({"steps": None}, "--steps is not given now, and was 4"),
+    ],
+)
+def test_other_settings_than_those_of_the_unfinished_run_are_refused(
+    tmp_path: Path, change: dict[str, Any], words: str
+) -> None:
+    stop = StopAt(Wrote)
+    distill(SMALL, tmp_path, stop, stop.asked)
+    with pytest.raises(SettingsError, match=words) as error:
+        distill(replace(SMALL, **change), tmp_path)
+    assert "another --out" in error.value.remedy
+    distill(replace(SMALL, minutes=90), tmp_path)  # time alone may change
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path, whole: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("important")
+    with pytest.raises(SettingsError, match="other files"):
+        distill(SMALL, tmp_path)
+    with pytest.raises(SettingsError, match="is a file"):
+        distill(SMALL, tmp_path / "thesis.txt")
+    with pytest.raises(SettingsError, match="finished draft"):
+        distill(SMALL, whole)
+    assert (tmp_path / "thesis.txt").read_text() == "important"
+
+
+def test_two_at_work_in_one_folder_are_one_too_many(tmp_path: Path) -> None:
+    from filelock import FileLock
+
+    (tmp_path / ".work").mkdir()
+    with FileLock(tmp_path / ".work" / "lock"), pytest.raises(RunError, match="Another specviz"):
+        distill(SMALL, tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy() -> None:
+    with pytest.raises(RunError, match="cannot be used") as error:
+        distill(SMALL, Path("/proc/nowhere/draft"))
+    assert "same command" in error.value.remedy
+
+
+def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
+    stop = StopAt(Wrote, 50)
+    distill(SMALL, tmp_path, stop, stop.asked)
+    shard = next((tmp_path / ".work" / "texts").iterdir())
+    shard.write_bytes(shard.read_bytes()[:500])
+    with pytest.raises(RunError, match=shard.name):
+        distill(SMALL, tmp_path)
+
+
+def test_a_llama_gives_its_layers_and_a_file_its_prompts(tmp_path: Path) -> None:
+    model = write_tiny_model(tmp_path / "tiny", hidden_size=64, num_hidden_layers=3)
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"prompt": "the sky"}\n{"prompt": "red light", "domain": "colour"}\n')
+    recipe = Recipe(
+        target=f"local:{model}",
+        prompts=str(prompts),
+        layers=(0, 2),
+        vocab=100,
+        tokens=200,
+        steps=3,
+        max_tokens=8,
+        minutes=1,
+    )
+    outcome = distill(recipe, tmp_path / "draft")
+    assert outcome is not None and {f.domain for f in outcome.figures} >= {"chat", "fix", "all"}
+    told = json.loads((tmp_path / "draft" / "draft.json").read_text())
+    assert told["training"]["layers"] == [0, 2] and told["target_tokens"] == 300
+    config = json.loads((tmp_path / "draft" / "config.json").read_text())
+    assert config["num_hidden_layers"] == 2 and config["vocab_size"] <= 100 and config["hidden_size"] == 64
+    found = measure(f"model:{tmp_path / 'draft'}", str(model), max_tokens=8, per_domain=1, temperatures=[0.8])
+    assert 0 < overall(found)[0.8] < 1 and len(found) == 11
+
+
+def test_layers_that_the_target_lacks_are_refused_and_can_be_mended(tmp_path: Path) -> None:
+    model = write_tiny_model(tmp_path / "tiny", hidden_size=64)
+    recipe = Recipe(target=f"local:{model}", layers=(0, 2), tokens=100, steps=1, max_tokens=4)
+    with pytest.raises(SettingsError, match="from 0 to 1"):
+        distill(recipe, tmp_path / "draft")
+    stop = StopAt(Wrote)
+    distill(replace(recipe, layers=(0, 1)), tmp_path / "draft", stop, stop.asked)
+
+
+def test_a_prompt_that_leaves_no_room_is_refused_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("fine\n" + "z" * 5000)
+    with pytest.raises(PromptError, match="do not fit"):
+        distill(replace(SMALL, prompts=str(tmp_path / "p.txt")), tmp_path / "draft")
