@@ -162,7 +162,7 @@ def _model(label: str, choices: Sequence[Choice], default: str, bare: Callable[[
     key = label.lower()
     if st.session_state.get(key) not in (None, *names):
         names.append(st.session_state[key])
-    # A value that the page has put into the state may not stand beside an index.
+    # Streamlit complains in the log of an index beside a value that the page has put into the state.
     index = 0 if key in st.session_state else names.index(default)
     chosen = st.selectbox(
         label, names, index=index, key=key, persist_state="session", accept_new_options=True, help=help,

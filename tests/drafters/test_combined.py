@@ -74,6 +74,11 @@ def test_a_match_is_copied_to_the_end_of_the_block_and_the_model_is_not_asked() 
     assert all(q.prob(t) == 1.0 for t, q in zip(proposal.token_ids, proposal.q, strict=True))
 
 
+def test_a_copy_goes_on_where_it_began_though_a_later_place_would_match_too() -> None:
+    proposal = propose(combined(longest=1, shortest=1), [1, 2, 9, 2, 7, 1], k=2)
+    assert (proposal.token_ids, sources(proposal)) == ((2, 9), "cc")
+
+
 def test_a_match_that_the_models_token_completes_is_followed_from_there() -> None:
     drafter = combined()
     proposal = propose(drafter, [2, 3, 4, 8, 8, 1, 2, 3], k=4)

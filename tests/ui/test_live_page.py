@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
 from specviz import settings
@@ -221,6 +222,20 @@ def test_a_draft_that_nobody_chose_follows_the_target(monkeypatch: pytest.Monkey
     page.selectbox(key="draft").set_value("ngram").run()
     page.selectbox(key="target").set_value("local:smollm2-135m").run()
     assert page.selectbox(key="draft").value == "ngram", "what was chosen stays"
+
+
+def test_a_default_further_down_the_list_gives_way_without_a_complaint(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(policies, "_shown_default_value_warning", False)
+    monkeypatch.setattr(policies._LOGGER, "propagate", True)
+    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
+    monkeypatch.setenv("SPECVIZ_TARGET", "toy")
+    page = _page()
+    assert page.selectbox(key="draft").value == "toy"
+    page.selectbox(key="target").set_value("local:smollm2-135m").run()
+    assert page.selectbox(key="draft").value == "ngram"
+    assert "default value" not in caplog.text and not page.exception
 
 
 def test_a_target_that_comes_with_the_click_brings_its_draft(monkeypatch: pytest.MonkeyPatch) -> None:
