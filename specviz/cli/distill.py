@@ -61,7 +61,7 @@ def add_distill(commands: Any) -> None:
     p.add_argument("--tokens", type=int, metavar="N", help="write texts of so many tokens, whatever the time")
     p.add_argument("--steps", type=int, metavar="N", help="train for so many steps, whatever the time")
     p.add_argument("--learning-rate", type=float, dest="learning_rate", metavar="X", help="the highest one")
-    p.add_argument("--batch-tokens", type=int, dest="batch_tokens", metavar="N", help="of one step (default: 2048)")
+    p.add_argument("--batch-tokens", type=int, dest="batch_tokens", metavar="N", help="of one step (default: 1024)")
     p.set_defaults(run=_run)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from specviz import __version__
 from specviz.distill.evaluate import Figure
-from specviz.models.distilled import Description
 from specviz.distill.subject import TOY
+from specviz.models.distilled import Description
 from specviz.models.pairing import Vocabulary
 
 _SMOLLM2 = """\

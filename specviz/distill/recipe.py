@@ -49,7 +49,7 @@ class Recipe:
     tokens: int | None = None
     steps: int | None = None
     learning_rate: float | None = None
-    batch_tokens: int = 2048
+    batch_tokens: int = 1024
 
     def __post_init__(self) -> None:
         """Check every field.

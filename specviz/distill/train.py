@@ -18,6 +18,7 @@ from specviz.distill.samples import Sample
 from specviz.errors import RunError
 
 WARM_UP_STEPS = 50
+WARM_UP = 0.05
 #: What the cosine ends at, as a share of the highest rate.
 LAST_RATE = 0.05
 GRADIENT_NORM = 1.0
@@ -37,7 +38,7 @@ class Plan:
 
     seconds: float
     steps: int | None = None
-    batch_tokens: int = 2048
+    batch_tokens: int = 1024
     learning_rate: float = 5e-4
     weight_decay: float = 0.01
     seed: int = 0
@@ -50,8 +51,11 @@ class Plan:
 
 
 def rate(step: int, progress: float, highest: float) -> float:
-    """The learning rate: linear up to `highest`, then a half cosine down to a share of it."""
-    warm = min(1.0, (step + 1) / WARM_UP_STEPS)
+    """The learning rate: linear up to `highest`, then a half cosine down to a share of it.
+
+    It is warm after `WARM_UP_STEPS`, or after a share of the budget where that has fewer steps.
+    """
+    warm = min(1.0, max((step + 1) / WARM_UP_STEPS, progress / WARM_UP))
     return highest * warm * (LAST_RATE + (1 - LAST_RATE) * 0.5 * (1 + math.cos(math.pi * progress)))
 
 

@@ -95,6 +95,7 @@ def test_nothing_to_learn_from_is_an_error(samples: list[Sample]) -> None:
 
 def test_the_rate_warms_up_and_falls() -> None:
     assert rate(0, 0.0, 1.0) == pytest.approx(1 / WARM_UP_STEPS)
+    assert rate(0, 0.04, 1.0) == pytest.approx(0.8, abs=0.01)
     assert rate(WARM_UP_STEPS, 0.0, 1.0) == pytest.approx(1.0)
     assert rate(10_000, 0.5, 1.0) == pytest.approx((1 + LAST_RATE) / 2)
     assert rate(10_000, 1.0, 1.0) == pytest.approx(LAST_RATE)
