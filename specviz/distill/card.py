@@ -38,7 +38,7 @@ class Training:
         minutes: of work, over all sessions.
         machine: what it ran on. versions: package → version. date: ISO, UTC.
         complete: false where it was stopped before its time.
-        data: where the prompts come from, in a sentence.
+        data: where the prompts come from and how they were answered, in sentences.
         recipe: in a sentence: loss, optimizer, rates.
     """
 
@@ -126,9 +126,9 @@ same argmax). Length is the number of tokens to expect accepted of a block of 4.
 
 ## Data
 
-{training.get("data", "n/a")} The target wrote {training.get("texts", 0):,} texts, {training.get("tokens", 0):,} tokens,
-at temperatures 0, 0.5, 0.8 and 1.0, and its 64 most probable tokens were kept at each. No text of a third party was
-used as a training target.
+{training.get("data", "n/a")} The target wrote {training.get("texts", 0):,} texts, \
+{training.get("tokens", 0):,} tokens; its 64 most probable tokens were kept at each. No text of anybody else was learned
+from.
 
 ## Recipe
 

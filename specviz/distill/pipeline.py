@@ -16,8 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.batches import Collator
@@ -25,41 +23,24 @@ from specviz.distill.card import Training, describe, versions
 from specviz.distill.evaluate import Figure, overall, quick, score_texts
 from specviz.distill.files import disk_errors
 from specviz.distill.folder import finish
-from specviz.distill.held_out import HELD_OUT
 from specviz.distill.prompts import Prompt
 from specviz.distill.recipe import Recipe, agree, keep
-from specviz.distill.samples import SOFT_TEMPERATURES, Sample, Shard, load_shard, save_shard
+from specviz.distill.samples import Sample
 from specviz.distill.sources import GivenPrompts, OwnPrompts, Source, ToyPrompts, read_prompts
 from specviz.distill.subject import TOY, Subject, open_subject
-from specviz.distill.teacher import Request
 from specviz.distill.train import Plan, Trainer
 from specviz.distill.vocabulary import choose, count, coverage
 from specviz.distill.workplace import Workplace, occupied
-from specviz.errors import PromptError
+from specviz.distill.writing import TEMPERATURES, Writing, Wrote
 from specviz.models.distilled import DraftVocabulary
 from specviz.ports import Progress
 
-#: Of training texts; they take turns.
-TEMPERATURES = (0.0, 0.5, 0.8, 1.0)
-HELD_OUT_TEMPERATURES = (0.0, SOFT_TEMPERATURES[0])
-HELD_OUT_TOKENS = 128
-SHARD_TEXTS = 48
-#: Shares of the time: texts are written up to the first, trained up to the second; the rest is for the evaluation.
-WRITTEN, TRAINED = 0.45, 0.9
+#: The share of the time that is over when training ends; the rest is for the evaluation.
+TRAINED = 0.9
 CHECKPOINT_S = 60.0
 _RATE_CUT, _RATE_NEW = 5e-4, 3e-3
 #: Held-out texts, per temperature, that are looked at while training.
 _QUICK = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Wrote:
-    """News of the writing of texts."""
-
-    texts: int
-    tokens: int
-    tokens_per_s: float
-    left_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +116,11 @@ def distill(
         subject = open_subject(recipe.target, on_news, cancelled)
         layers = _layers(recipe, subject)
         run = _Run(recipe, place, subject, layers, on_news, cancelled, clock, checkpoint_s)
+        writing = Writing(recipe, place, subject, on_news, cancelled, clock)
         for prompt in given or ():
-            run.check_prompt(prompt)
+            writing.check_prompt(prompt)
         keep(recipe, place.recipe)
-        return run.whole(_source(recipe, subject, given))
+        return run.whole(writing, _source(recipe, subject, given))
 
 
 def _layers(recipe: Recipe, subject: Subject) -> tuple[int, ...]:
@@ -173,9 +155,9 @@ class _Run:
         self._news, self._cancelled, self._clock, self._checkpoint_s = on_news, cancelled, clock, checkpoint_s
         self._total_s = recipe.minutes * 60
 
-    def whole(self, source: Source) -> Outcome | None:
-        held_out = self._held_out()
-        shards = self._texts(source, held_out.seconds)
+    def whole(self, writing: Writing, source: Source) -> Outcome | None:
+        held_out = writing.held_out()
+        shards = writing.texts(source, held_out.seconds)
         samples = [sample for shard in shards for sample in shard.samples]
         if not samples:
             return None
@@ -210,98 +192,6 @@ class _Run:
         if complete:
             self._place.remove()
         return Outcome(self._place.folder, complete, before, overall(figures), tuple(figures))
-
-    # Texts
-
-    def _held_out(self) -> Shard:
-        """Texts to measure by; written first, so that progress can be measured."""
-        if self._place.held_out.exists():
-            return load_shard(self._place.held_out)
-        requests = [
-            self._request(prompt, temperature, HELD_OUT_TOKENS, index, held_out=True)
-            for index, prompt in enumerate(self._held_out_prompts())
-            for temperature in HELD_OUT_TEMPERATURES
-        ]
-        began = self._clock()
-        written: list[tuple[int, Sample]] = []
-        for entry in self._subject.teacher.write(requests):
-            written.append(entry)
-            self._news(Progress("Writing held-out texts", len(written), len(requests), "texts"))
-        shard = Shard(tuple(sample for _, sample in sorted(written, key=_index)), self._clock() - began)
-        return save_shard(self._place.held_out, shard) if len(written) == len(requests) else shard
-
-    def _held_out_prompts(self) -> list[Prompt]:
-        """More of them in a longer run, as many of each domain: with their evaluation they take a tenth of the time."""
-        each = max(1, int(self._recipe.minutes / 10))
-        if self._subject.name == TOY:
-            # Negative seeds are nobody's.
-            return ToyPrompts(-1 - self._recipe.seed).prompts(0, 8 * max(2, each), ())
-        by_domain: dict[str, list[Prompt]] = {}
-        for prompt in HELD_OUT:
-            by_domain.setdefault(prompt.domain, []).append(prompt)
-        return [prompt for prompts in by_domain.values() for prompt in prompts[:each]]
-
-    def _texts(self, source: Source, spent_s: float) -> list[Shard]:
-        """Shards of training texts, those of earlier sessions first."""
-        shards = self._place.shards()
-        if self._place.vocabulary() is not None:
-            return shards
-        answers = [a for shard in shards for a in self._answers(shard)]
-        tokens = sum(len(s.token_ids) for shard in shards for s in shard.samples)
-        spent_s += sum(shard.seconds for shard in shards)
-        while not self._cancelled() and not self._enough(tokens, spent_s):
-            prompts = source.prompts(len(shards) * SHARD_TEXTS, SHARD_TEXTS, answers)
-            requests = [
-                self._request(p, TEMPERATURES[i % len(TEMPERATURES)], self._recipe.max_tokens, len(shards) * 1000 + i)
-                for i, p in enumerate(prompts)
-            ]
-            began = self._clock()
-            written: list[tuple[int, Sample]] = []
-            for entry in self._subject.teacher.write(requests):
-                written.append(entry)
-                tokens += len(entry[1].token_ids)
-                elapsed = max(1e-9, self._clock() - began)
-                rate = sum(len(s.token_ids) for _, s in written) / elapsed
-                texts = len(shards) * SHARD_TEXTS + len(written)
-                self._news(Wrote(texts, tokens, rate, self._total_s - spent_s - elapsed))
-            if not written:
-                break
-            shard = Shard(tuple(sample for _, sample in sorted(written, key=_index)), self._clock() - began)
-            if len(written) == len(requests):
-                # A shard that was cut short would not be the one that the next session writes.
-                shard = self._place.save_texts(len(shards), shard)
-            shards.append(shard)
-            answers += self._answers(shard)
-            spent_s += shard.seconds
-        return shards
-
-    def _enough(self, tokens: int, spent_s: float) -> bool:
-        if self._recipe.tokens is not None:
-            return tokens >= self._recipe.tokens
-        # One shard at least, however short the time.
-        return tokens > 0 and spent_s >= WRITTEN * self._total_s
-
-    def _answers(self, shard: Shard) -> list[str]:
-        return [self._subject.tokenizer.decode([int(i) for i in s.token_ids]).strip() for s in shard.samples]
-
-    def check_prompt(self, prompt: Prompt) -> None:
-        """Refuse a prompt that leaves no room for an answer."""
-        self._request(prompt, 0.0, self._recipe.max_tokens, 0)
-
-    def _request(
-        self, prompt: Prompt, temperature: float, max_tokens: int, number: int, held_out: bool = False
-    ) -> Request:
-        ids = self._subject.prompt_ids(prompt.text)
-        if len(ids) + max_tokens > self._subject.max_context:
-            raise PromptError(
-                f"The prompt {prompt.text[:60]!r}… has {len(ids):,} tokens; with {max_tokens} of the answer they do "
-                f"not fit the target's context of {self._subject.max_context:,}.",
-                "Shorten it, or leave it out.",
-            )
-        seed = np.random.SeedSequence((self._recipe.seed, int(held_out), number)).generate_state(1)[0]
-        return Request(prompt.domain, tuple(ids), temperature, max_tokens, int(seed))
-
-    # Student
 
     def _vocabulary(self, counts: Any) -> DraftVocabulary:
         found = self._place.vocabulary()
@@ -384,16 +274,16 @@ class _Run:
             lambda done: self._news(Progress("Measuring held-out acceptance", done, len(texts), "texts")),
         )
 
-    # Words
-
     def _data(self) -> str:
+        written = f"They were answered at temperatures {', '.join(f'{t:g}' for t in TEMPERATURES)} in turn."
         if self._recipe.prompts:
-            return f"Prompts of a file (SHA-256 {self._recipe.prompts_sha256})."
+            return f"Prompts of a file (SHA-256 {self._recipe.prompts_sha256}). {written}"
         if self._subject.name == TOY:
-            return "Prompts of three words of the toy's vocabulary."
+            return f"Prompts of three words of the toy's vocabulary. {written}"
         return (
             "Prompts written from templates and topics that are part of specviz (specviz/distill/prompts.py), in ten "
-            "domains; those that bring a text along bring one of specviz's own or an earlier answer of the target."
+            "domains; those that bring a text along bring one of specviz's own or an earlier answer of the target. "
+            + written
         )
 
     def _words(self) -> str:
@@ -411,10 +301,6 @@ def machine() -> str:
     return (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, MLX on the {mx.default_device().type.name}"
     )
-
-
-def _index(entry: tuple[int, Sample]) -> int:
-    return entry[0]
 
 
 def _few(samples: Sequence[Sample]) -> list[Sample]:

@@ -17,7 +17,7 @@ from specviz.errors import RunError
 Floats = NDArray[np.float32]
 Int32s = NDArray[np.int32]
 
-#: Tokens kept per position. At temperature 1 they hold nearly all of what a small chat model gives.
+#: Tokens kept per position.
 TOP = 64
 #: Temperatures below 1 at which the student is compared with the target: the one that people sample at, and a smooth
 #: stand-in for greedy decoding.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from specviz import catalog
 from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
 from specviz.errors import UnknownModelError
 from specviz.models import store
@@ -13,12 +15,12 @@ from specviz.models.blas import use_fast_blas
 from specviz.models.pairing import Vocabulary
 from specviz.models.toy import ToyScorer, ToyTokenizer
 from specviz.ports import OnProgress, Scorer, Tokenizer
+from specviz.settings import Settings
 
 if TYPE_CHECKING:
     from specviz.models.language_model import LanguageModel
 
 TOY = "toy"
-_TOY_CONTEXT = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,11 +78,10 @@ def check_target_name(text: str) -> str:
     """The same, after a look at the disk: no model library, no network.
 
     Raises:
-        UnknownModelError, UnsupportedModelError: see `specviz.models.store.inspect`.
+        UnknownModelError, UnsupportedModelError: see `specviz.catalog.check`.
     """
     name = target_name(text)
-    if name != TOY:
-        store.inspect(name.removeprefix("local:"))
+    catalog.check(Settings(target=name, draft="none"))
     return name
 
 
@@ -108,7 +109,7 @@ def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: Fal
     """A loaded model as target."""
     tokenizer = model.tokenizer
     return Subject(
-        name=model.name,
+        name=_own_name(model.name),
         teacher=BatchTeacher(model, cancelled=cancelled),
         scorer=model.scorer(),
         tokenizer=tokenizer,
@@ -117,6 +118,12 @@ def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: Fal
         max_context=model.max_context,
         model=model,
     )
+
+
+def _own_name(name: str) -> str:
+    """A name that means something on another machine too: of a path its last part."""
+    source = store.resolve(name)
+    return source.name if source.kind in ("wheel", "hub") else Path(source.location).stem
 
 
 def _toy(cancelled: Callable[[], bool]) -> Subject:
@@ -130,5 +137,5 @@ def _toy(cancelled: Callable[[], bool]) -> Subject:
         tokenizer=tokenizer,
         vocabulary=tokenizer.vocabulary,
         stop_ids=tokenizer.stop_ids,
-        max_context=_TOY_CONTEXT,
+        max_context=catalog.TOY_CONTEXT,
     )

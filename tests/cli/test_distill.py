@@ -13,7 +13,8 @@ import pytest
 
 from specviz.cli import main
 from specviz.cli.distill import NewsPrinter, duration
-from specviz.distill.pipeline import Learned, Wrote
+from specviz.distill.pipeline import Learned
+from specviz.distill.writing import Wrote
 from specviz.ports import Progress
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,8 +14,9 @@ import pytest
 
 from specviz.distill.evaluate import overall
 from specviz.distill.measure import measure
-from specviz.distill.pipeline import Learned, News, Wrote, distill
+from specviz.distill.pipeline import Learned, News, distill
 from specviz.distill.recipe import Recipe
+from specviz.distill.writing import Wrote
 from specviz.errors import PromptError, RunError, SettingsError
 from specviz.models.distilled_model import load
 from tests.distill.kill import RECIPE
@@ -42,7 +43,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("function", "n"),
     [
-        ("specviz.distill.pipeline.save_shard", 1),  # before the held-out texts are kept
+        ("specviz.distill.writing.save_shard", 1),  # before the held-out texts are kept
         ("os.fsync", 2),  # while they are
         ("specviz.distill.pipeline:Workplace.save_texts", 3),
         ("os.replace", 3),  # a shard is written, and not yet in its place
