@@ -47,6 +47,8 @@ def disk_errors(folder: Path) -> Iterator[None]:
     """Turn what the file system says into a `RunError` with a remedy."""
     try:
         yield
+    except BrokenPipeError:  # no file of ours: the reader of the terminal's output has gone
+        raise
     except OSError as exc:
         raise RunError(
             f"{exc.filename or folder} cannot be used: {exc.strerror or exc}.",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from specviz.distill.prompts import Prompt, fix_prompt, summarise_prompt, training_prompts
+from specviz.distill.prompts import DOMAINS, Prompt, fix_prompt, summarise_prompt, training_prompts
 from specviz.errors import PromptError
 from specviz.models.toy import ToyTokenizer
 from specviz.settings import is_text
@@ -48,7 +48,7 @@ class OwnPrompts:
         return [self._on_answer(self._prompt(i), i, usable) for i in range(first, first + count)]
 
     def _prompt(self, index: int) -> Prompt:
-        number, at = divmod(index, _ROUND * 10)
+        number, at = divmod(index, _ROUND * len(DOMAINS))
         if number not in self._rounds:
             seed = self._seed * 1_000_003 + number
             found = training_prompts(_ROUND, seed)
