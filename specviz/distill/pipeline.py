@@ -10,9 +10,9 @@ import datetime
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ TRAINED = 0.9
 CHECKPOINT_S = 60.0
 _RATE_CUT, _RATE_NEW = 5e-4, 3e-3
 #: Held-out texts, per temperature, that are looked at while training.
-_QUICK = 8
+_QUICK = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +198,7 @@ class _Run:
         if found is None:
             model = self._subject.model
             embeddings = students.embeddings_of(model) if model and students.is_llama(model) else None
-            special = (
-                i
-                for i, piece in enumerate(self._subject.vocabulary.pieces)
-                if not self._subject.tokenizer.token_bytes(i)
-            )
+            special = (i for i in range(self._subject.tokens) if not self._subject.tokenizer.token_bytes(i))
             found = choose(counts, self._recipe.vocab, {*self._subject.stop_ids, *special}, embeddings)
             if not self._cancelled():
                 self._place.save_vocabulary(found)
@@ -236,10 +232,12 @@ class _Run:
         if self._place.checkpoint.exists():
             trainer.load(self._place.checkpoint)
         self._tell(trainer, None, before if trainer.step == 0 else measure(), written_s)
+        # Stopped while texts were written: the next session writes more of them and chooses another vocabulary.
+        going_on = self._place.vocabulary() is not None
         saved_s, losses = trainer.spent_s, []
         for loss in trainer.run():
             losses.append(loss)
-            if trainer.spent_s - saved_s >= self._checkpoint_s:
+            if going_on and trainer.spent_s - saved_s >= self._checkpoint_s:
                 trainer.save(self._place.checkpoint)
                 self._tell(trainer, _mean(losses), measure(), written_s)
                 saved_s, losses = trainer.spent_s, []
@@ -247,7 +245,7 @@ class _Run:
                 self._tell(trainer, _mean(losses), None, written_s)
             if self._cancelled():
                 break
-        if self._place.vocabulary() is not None:  # else the next session chooses it, from more texts
+        if going_on:
             trainer.save(self._place.checkpoint)
         return trainer, before
 
@@ -304,21 +302,14 @@ def machine() -> str:
 
 
 def _few(samples: Sequence[Sample]) -> list[Sample]:
-    """The first texts of each temperature, of different domains where there are several."""
-
-    def some(temperature: float) -> Iterator[Sample]:
-        seen: dict[str, int] = {}
-        own = [s for s in samples if s.temperature == temperature]
-        for sample in own:
-            seen[sample.domain] = seen.get(sample.domain, 0) + 1
-        most = -(-_QUICK // max(1, len(seen)))
-        left = dict.fromkeys(seen, most)
-        for sample in own:
-            if left[sample.domain]:
-                left[sample.domain] -= 1
-                yield sample
-
-    return [s for t in sorted({s.temperature for s in samples}) for s in islice(some(t), _QUICK)]
+    """Some texts of each temperature: the first of every domain, then the second, and so on."""
+    seen: Counter[tuple[float, str]] = Counter()
+    rounds: dict[float, list[tuple[int, int]]] = {}
+    for i, sample in enumerate(samples):
+        key = (sample.temperature, sample.domain)
+        rounds.setdefault(sample.temperature, []).append((seen[key], i))
+        seen[key] += 1
+    return [samples[i] for t in sorted(rounds) for _, i in sorted(rounds[t])[:_QUICK]]
 
 
 def _mean(losses: Sequence[float]) -> float:

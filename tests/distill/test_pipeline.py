@@ -107,7 +107,7 @@ class StopAt:
 @pytest.mark.parametrize(("kind", "n"), [(Wrote, 1), (Wrote, 70), (Learned, 2), (Learned, 4)])
 def test_a_stopped_run_leaves_a_draft_and_goes_on(tmp_path: Path, kind: type, n: int) -> None:
     folder, stop = tmp_path / "draft", StopAt(kind, n)
-    outcome = distill(SMALL, folder, stop, stop.asked)
+    outcome = distill(SMALL, folder, stop, stop.asked, checkpoint_s=0.0)
     assert outcome is not None and not outcome.complete
     assert load(str(folder)).description.target == "toy"
     assert "stopped before its time" in (folder / "README.md").read_text()
