@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -34,7 +35,7 @@ class Training:
         layers: of the target, that the student began with; empty for a new one.
         texts, tokens: that the target wrote.
         tokens_seen: that the student learned from, repeats included.
-        coverage: share of the written tokens that the draft's vocabulary holds.
+        coverage: share of the tokens of the target's held-out answers that the draft has.
         minutes: of work, over all sessions.
         machine: what it ran on. versions: package → version. date: ISO, UTC.
         complete: false where it was stopped before its time.
@@ -88,7 +89,6 @@ def card(description: Description, config: Mapping[str, Any], bits: int) -> str:
     start = f"layers {', '.join(map(str, layers))} of the target" if layers else "new weights"
     precision = "float16" if bits == 16 else f"{bits} bits, groups of 64"
     target = description.target if description.target == TOY else f"local:{description.target}"
-    made_with = ", ".join(f"{k} {v}" for k, v in training.get("versions", {}).items())
     short = (
         "" if training.get("complete", True) else "\nThe run was stopped before its time: more training would help.\n"
     )
@@ -113,7 +113,7 @@ own whatever the draft says: a better draft makes it faster, not better.
 |---|---|
 | layers | {config.get("num_hidden_layers")}, hidden size {config.get("hidden_size")}, from {start} |
 | vocabulary | {config.get("vocab_size"):,} of the target's {description.target_tokens:,} tokens; \
-they are {training.get("coverage", 0):.1%} of the text that the target wrote |
+they are {training.get("coverage", 0):.1%} of its held-out answers |
 | weights | {precision} |
 {short}
 ## Measured acceptance
@@ -126,18 +126,15 @@ same argmax). Length is the number of tokens to expect accepted of a block of 4.
 
 ## Data
 
-{training.get("data", "n/a")} The target wrote {training.get("texts", 0):,} texts, \
-{training.get("tokens", 0):,} tokens; its 64 most probable tokens were kept at each. No text of anybody else was learned
-from.
+{_paragraph(f"{training.get('data', 'n/a')} {_written(training)}")}
 
 ## Recipe
 
-{training.get("recipe", "n/a")} {training.get("tokens_seen", 0):,} tokens seen, repeats included.
+{_paragraph(f"{training.get('recipe', 'n/a')} {training.get('tokens_seen', 0):,} tokens seen, repeats included.")}
 
     {training.get("command", "n/a")}
 
-Seed {training.get("seed", "n/a")}. {training.get("minutes", 0):,.1f} minutes on {training.get("machine", "n/a")}, \
-{training.get("date", "n/a")}. {made_with}.
+{_paragraph(_circumstances(training))}
 
 The idea of fitting a draft to its target's own distributions is that of DistillSpec (Zhou et al. 2023,
 arXiv:2310.08461).
@@ -175,6 +172,25 @@ def acceptance_table(rows: Sequence[Mapping[str, Any]]) -> str:
                 line += [f"{row['acceptance']:.3f}", length, f"{row['tokens']:,}"]
         lines.append(f"| {' | '.join(line)} |")
     return "\n".join(lines)
+
+
+def _written(training: Mapping[str, Any]) -> str:
+    return (
+        f"The target wrote {training.get('texts', 0):,} texts, {training.get('tokens', 0):,} tokens; its 64 most "
+        "probable tokens were kept at each. No text of anybody else was learned from."
+    )
+
+
+def _circumstances(training: Mapping[str, Any]) -> str:
+    made_with = ", ".join(f"{k} {v}" for k, v in training.get("versions", {}).items())
+    return (
+        f"Seed {training.get('seed', 'n/a')}. {training.get('minutes', 0):,.1f} minutes on "
+        f"{training.get('machine', 'n/a')}, {training.get('date', 'n/a')}. {made_with}."
+    )
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _is_free(target: str) -> bool:

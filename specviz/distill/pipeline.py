@@ -177,7 +177,7 @@ class _Run:
             texts=len(samples),
             tokens=int(counts.sum()),
             tokens_seen=trainer.tokens,
-            coverage=coverage(counts, vocabulary),
+            coverage=coverage(count((s.token_ids for s in held_out.samples), self._subject.tokens), vocabulary),
             minutes=(spent_s + trainer.spent_s) / 60,
             machine=machine(),
             date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
