@@ -41,28 +41,35 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("function", "n"),
+    ("function", "n", "texts", "steps"),
     [
-        ("specviz.distill.writing.save_shard", 1),  # before the held-out texts are kept
-        ("os.fsync", 2),  # while they are
-        ("specviz.distill.pipeline:Workplace.save_texts", 3),
-        ("os.replace", 3),  # a shard is written, and not yet in its place
-        ("specviz.distill.workplace.save_vocabulary", 1),
-        ("specviz.distill.pipeline:Workplace.vocabulary", 3),
-        ("specviz.distill.train:Trainer.save", 7),
-        ("specviz.distill.train.save", 5),
-        ("specviz.distill.pipeline.score_texts", 1),
-        ("specviz.distill.folder.check_folder", 1),
-        ("specviz.distill.pipeline:Workplace.remove", 1),
+        ("specviz.distill.writing.save_shard", 1, 0, 0),  # before the held-out texts are kept
+        ("os.fsync", 2, 0, 0),  # while they are
+        ("specviz.distill.pipeline:Workplace.save_texts", 3, 96, 0),
+        ("os.replace", 3, 0, 0),  # a shard is written, and not yet in its place
+        ("specviz.distill.workplace.save_vocabulary", 1, None, 0),
+        ("specviz.distill.pipeline:Workplace.vocabulary", 3, None, 0),
+        ("specviz.distill.train:Trainer.save", 7, None, 6),
+        ("specviz.distill.train.save", 5, None, 4),
+        ("specviz.distill.pipeline.score_texts", 1, None, 12),
+        ("specviz.distill.folder.check_folder", 1, None, 12),
+        ("specviz.distill.pipeline:Workplace.remove", 1, None, 12),
     ],
 )
-def test_a_run_killed_anywhere_ends_as_the_whole_one(whole: Path, tmp_path: Path, function: str, n: int) -> None:
+def test_a_run_killed_anywhere_ends_as_the_whole_one(
+    whole: Path, tmp_path: Path, function: str, n: int, texts: int | None, steps: int
+) -> None:
+    """And begins where it was: `texts` that are there, None for all of them; `steps` that were made."""
     folder = tmp_path / "draft"
     script = [sys.executable, "-m", "tests.distill.kill", str(folder)]
     killed = subprocess.run([*script, function, str(n)], cwd=ROOT, timeout=120, capture_output=True)
     assert killed.returncode == -9, killed.stderr.decode()
-    outcome = distill(RECIPE, folder, checkpoint_s=0.0)
+    news: list[News] = []
+    outcome = distill(RECIPE, folder, news.append, checkpoint_s=0.0)
     assert outcome is not None and outcome.complete
+    wrote = [item.texts for item in news if isinstance(item, Wrote)]
+    assert wrote[:1] == ([] if texts is None else [texts + 1])
+    assert next(item.step for item in news if isinstance(item, Learned)) == steps
     found = weights(folder)
     for name, w in weights(whole).items():
         np.testing.assert_allclose(found[name], w, atol=2e-3)
