@@ -271,7 +271,7 @@ class Builder:
     ) -> ModelDrafter:
         from specviz.drafters.model import ModelDrafter
 
-        certain = settings.min_confidence
+        certain = settings.min_confidence or 0.0
         if draft == "toy":
             toy = ToyTokenizer()
             return ModelDrafter(

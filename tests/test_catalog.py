@@ -225,13 +225,13 @@ def test_a_target_with_other_tokens_is_refused_when_it_is_known(
         builder.build(Settings(target=f"local:{other}", draft=f"model:{tinys_draft}"))
 
 
-def test_the_shortest_match_in_front_of_a_model_is_three(builder: Builder) -> None:
+def test_the_shortest_match_in_front_of_a_model_is_two(builder: Builder) -> None:
     found = []
-    for low, high in ((1, 4), (1, 2), (5, 6)):
+    for low, high in ((1, 4), (1, 1), (5, 6)):
         pair = builder.build(Settings(target="toy", draft="ngram+toy", ngram_min=low, ngram_max=high))
         lookup = pair.drafter._lookup  # type: ignore[attr-defined]
         found.append((lookup.shortest, lookup.longest))
-    assert found == [(3, 4), (3, 3), (5, 6)]
+    assert found == [(2, 4), (2, 2), (5, 6)]
 
 
 def test_min_confidence_reaches_every_model_draft(builder: Builder) -> None:

@@ -165,6 +165,12 @@ def test_a_draft_that_nobody_chose_is_the_targets_default(monkeypatch: pytest.Mo
     assert found.draft == found.to_json()["draft"] == "ngram+model:its-draft"
 
 
+def test_an_early_end_that_nobody_chose_is_the_drafts_default() -> None:
+    assert Settings(draft="ngram+model:smollm2-draft").min_confidence == 0.4
+    assert Settings(draft="model:smollm2-draft", min_confidence=0.0).min_confidence == 0.0
+    assert Settings(draft="model:smollm2-135m").min_confidence == Settings(target="toy").min_confidence == 0.0
+
+
 def test_min_confidence_from_the_environment() -> None:
     assert Settings.resolve(environment={"SPECVIZ_MIN_CONFIDENCE": "0.3"}).min_confidence == 0.3
     with pytest.raises(SettingsError, match="SPECVIZ_MIN_CONFIDENCE must be a number, not 'high'"):

@@ -74,7 +74,7 @@ def add_generate(commands: Any) -> None:
         "--ngram-min",
         type=int,
         dest="ngram_min",
-        help="shortest match of the ngram drafter (default: 1; in front of a model at least 3)",
+        help="shortest match of the ngram drafter (default: 1; in front of a model at least 2)",
     )
     p.add_argument(
         "--min-confidence",
@@ -82,7 +82,7 @@ def add_generate(commands: Any) -> None:
         dest="min_confidence",
         metavar="P",
         help="end a draft model's draft before a token that, by its own estimate, has less than this chance of being "
-        "kept; from 0 up to 1, 0 always drafts K tokens (default: 0)",
+        "kept; from 0 up to 1, 0 always drafts K tokens (default: 0.4 for smollm2-draft, 0 for others)",
     )
     p.add_argument("--trace", type=Path, metavar="FILE", help="record the run as JSON lines")
     p.add_argument("--no-baseline", action="store_true", help="skip the baseline: no speed-up is reported then")

@@ -150,14 +150,19 @@ class StudentScorer:
 
 def rounded(config: Config, weights: dict[str, Any], bits: int) -> Any:
     """A student with the weights that it has once it is quantised, in float32: a CPU computes with these faster."""
+    import mlx.core as mx
     from mlx_lm.utils import dequantize_model
 
     student = make(config, weights)
-    return student if bits == FULL_BITS else dequantize_model(quantise(student, config, bits)[0])
+    if bits == FULL_BITS:
+        return student
+    quantised, _ = quantise(student, config, bits)
+    quantised.set_dtype(mx.float32)  # scales first: a weight put together in float16 would be rounded once more
+    return dequantize_model(quantised)
 
 
 def quantise(student: Any, config: Config, bits: int) -> tuple[Any, Config]:
-    """Quantise a student in place, by mlx-lm; 16 bits leave it in float16.
+    """Quantise a student in place, by mlx-lm, with scales in float16; 16 bits leave all of it in float16.
 
     Returns:
         The student and its config with the entry by which it is loaded.
@@ -165,8 +170,8 @@ def quantise(student: Any, config: Config, bits: int) -> tuple[Any, Config]:
     import mlx.core as mx
     from mlx_lm.utils import quantize_model
 
+    student.set_dtype(mx.float16)
     if bits == FULL_BITS:
-        student.set_dtype(mx.float16)
         return student, dict(config)
     with redirect_stdout(StringIO()):  # it prints how many bits came out
         model, quantised = quantize_model(student, dict(config), GROUP, bits)

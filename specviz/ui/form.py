@@ -59,7 +59,7 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
         st.caption(words.escape_markdown(words.rule_in_words(rule, temperature, tau)))
         with st.expander("More sampling and prompt settings"):
             min_confidence = _fine_slider(
-                "End a draft early", "min_confidence", defaults.min_confidence, 0.0, 0.95,
+                "End a draft early", "min_confidence", defaults.min_confidence or 0.0, 0.0, 0.95,
                 help="A draft model stops before a token that it is not sure of: one that, by its own estimate, has "
                 "less than this chance of being kept. Unsure tokens are mostly refused, and checking them costs time. "
                 "0 always drafts K tokens. The text stays the target's own either way. n-gram lookup alone has no "

@@ -252,7 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.draft", description=__doc__)
     parser.add_argument("--draft", nargs="+", type=draft_name, default=["ngram+model:smollm2-draft"])
     parser.add_argument("--k", nargs="+", type=int, default=[4])
-    parser.add_argument("--min-confidence", nargs="+", type=float, default=[0.0])
+    parser.add_argument("--min-confidence", nargs="+", type=float, default=[0.4])
     parser.add_argument("--temperature", nargs="+", type=float, default=[0.0, 0.8])
     parser.add_argument("--per-domain", type=int, default=2, help="prompts of each domain, at most 8")
     parser.add_argument("--domain", nargs="+", choices=DOMAINS, default=DOMAINS)

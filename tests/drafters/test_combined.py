@@ -80,7 +80,7 @@ def test_a_copy_goes_on_where_it_began_though_a_later_place_would_match_too() ->
 
 
 def test_a_match_that_the_models_token_completes_is_followed_from_there() -> None:
-    drafter = combined()
+    drafter = combined(shortest=3)
     proposal = propose(drafter, [2, 3, 4, 8, 8, 1, 2, 3], k=4)
     assert (proposal.token_ids, sources(proposal)) == ((4, 8, 8, 1), "mccc")
     assert scorer(drafter).seen == [[2, 3, 4, 8, 8, 1, 2, 3]]
@@ -96,8 +96,11 @@ def test_the_model_is_given_what_was_copied_before() -> None:
 @pytest.mark.parametrize(("shortest", "expected"), [(1, "cc"), (2, "cc"), (3, "mm")])
 def test_short_matches_are_left_to_the_model(shortest: int, expected: str) -> None:
     assert sources(propose(combined(shortest=shortest), [2, 3, 8, 6, 2, 3], k=2)) == expected
-    if shortest == 3:
-        assert sources(propose(combined(), [2, 3, 8, 6, 2, 3], k=2)) == expected, "it is the default"
+
+
+def test_by_default_one_token_is_no_match_and_two_are() -> None:
+    assert sources(propose(combined(), [3, 8, 6, 3], k=1)) == "m"
+    assert sources(propose(combined(), [2, 3, 8, 6, 2, 3], k=1)) == "c"
 
 
 def test_a_copied_stop_ends_the_draft() -> None:
@@ -121,7 +124,7 @@ def test_a_full_model_leaves_the_copies_and_says_so_where_there_are_none() -> No
 @pytest.mark.parametrize(("bar", "expected"), [(0.0, "mccccc"), (0.5, "mcc"), (0.7, "mc"), (0.8, "m")])
 def test_copies_count_towards_the_end_of_a_draft(bar: float, expected: str) -> None:
     """0.91, then 0.8 for each copy: 0.73, 0.58, 0.47."""
-    drafter = combined(min_confidence=bar, lookup_confidence=0.8)
+    drafter = combined(min_confidence=bar, lookup_confidence=0.8, shortest=3)
     proposal = propose(drafter, [2, 3, 4, 8, 8, 1, 2, 3], k=6)
     assert sources(proposal) == expected
 
