@@ -14,6 +14,8 @@ import pytest
 from specviz.catalog import Builder
 from specviz.cli import main
 from specviz.decoding import speculative
+from specviz.distill.held_out import HELD_OUT
+from specviz.distill.prompts import DOMAINS
 from specviz.events import Done
 from specviz.models import store
 from specviz.models.tokenizer import ModelTokenizer
@@ -65,6 +67,7 @@ def mlx_lms_own() -> tuple[int, ...]:
 PAIRS = [
     *((draft, k) for draft in ("ngram", "model:smollm2-135m") for k in (1, 4, 16)),
     ("ngram+model:smollm2-135m", 6),
+    *((draft, k) for draft in ("model:smollm2-draft", "ngram+model:smollm2-draft") for k in (1, 4, 16)),
     ("none", 4),
 ]
 
@@ -73,6 +76,33 @@ PAIRS = [
 def test_greedy_text_is_mlx_lms_for_every_draft_and_k(builder: Builder, draft: str, k: int) -> None:
     ended = run(builder, Settings(draft=draft, k=k, max_tokens=TOKENS))
     assert ended.token_ids == mlx_lms_own()
+
+
+def test_the_shipped_draft_is_the_default_and_is_kept_often(builder: Builder) -> None:
+    """On a prompt that is in no training text; `python -m specviz acceptance` measures it on eighty."""
+    ended = run(builder, Settings(max_tokens=TOKENS))
+    assert Settings().draft == "ngram+model:smollm2-draft"
+    assert ended.total_accepted / ended.total_tested > 0.3
+    assert ended.total_tokens / ended.total_rounds > 1.3
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_held_out_texts_are_the_targets_own(builder: Builder, domain: str) -> None:
+    """All of them at full length: `python -m tests.benchmarks.draft`."""
+    prompt = next(p for p in HELD_OUT if p.domain == domain).text
+    plain = run(builder, Settings(draft="none", max_tokens=20), prompt)
+    assert run(builder, Settings(max_tokens=20), prompt).token_ids == plain.token_ids
+
+
+def test_what_is_shipped_is_small_and_says_where_it_comes_from() -> None:
+    folder = store.pull("smollm2-draft")
+    assert sum(p.stat().st_size for p in folder.iterdir()) <= 16_000_000
+    found = json.loads((folder / "draft.json").read_text())
+    overall = {row["temperature"]: row["acceptance"] for row in found["acceptance"] if row["domain"] == "all"}
+    assert set(overall) == {0.0, 0.8} and min(overall.values()) > 0.3
+    assert len(found["acceptance"]) == 2 * (len(DOMAINS) + 1)
+    card = (folder / "README.md").read_text()
+    assert "apache-2.0" in card and "SmolLM2 by Hugging Face" in card and found["training"]["command"] in card
 
 
 @pytest.mark.parametrize("lookup", ["", "ngram+"])

@@ -26,8 +26,10 @@ A small draft proposes K tokens, the target scores all of them in one call, and 
 that the text is the target's own. Start with:
 
   python -m specviz generate --prompt "Explain why the sky is blue."
-  python -m specviz generate --prompt "..." --draft model:smollm2-135m --temperature 0.8 --json
+  python -m specviz generate --prompt "..." --draft model:smollm2-draft --temperature 0.8 --json
   python -m specviz models list
+  python -m specviz acceptance --draft model:smollm2-draft
+  python -m specviz distill --target smollm2-135m --out my-draft --minutes 60
 
 The page with the token tree:  streamlit run app.py
 """
