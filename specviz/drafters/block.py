@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from specviz.events import Alternative
@@ -30,6 +30,27 @@ class Drafted:
     def copy(cls, token_id: int, time_ms: float, confidence: float = 1.0) -> Drafted:
         """A token that was chosen, not drawn: its q is one-hot at any temperature."""
         return cls(token_id, Row.one_hot(token_id), confidence, time_ms)
+
+
+DraftNext = Callable[[Sequence[int], float | None], Drafted | None]
+
+
+def grow(context_ids: Sequence[int], k: int, stop_ids: frozenset[int], draft_next: DraftNext) -> list[Drafted]:
+    """Draft token by token: at most k, up to the first stop token, or until there is none to draft.
+
+    Args:
+        draft_next: is given the context with the draft so far, and the estimated chance that all of the draft is kept,
+            None for the first token; None ends the block.
+    """
+    ids, block = list(context_ids), list[Drafted]()
+    reached: float | None = None
+    while len(block) < k and (drafted := draft_next(ids, reached)) is not None:
+        block.append(drafted)
+        ids.append(drafted.token_id)
+        if drafted.token_id in stop_ids:
+            break
+        reached = drafted.confidence * (1.0 if reached is None else reached)
+    return block
 
 
 def proposal_of(block: Sequence[Drafted], note: str = "") -> Proposal:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specviz.drafters.block import Drafted, proposal_of
+from specviz.drafters.block import Drafted, grow, proposal_of
 from specviz.drafters.lookup import Lookup
 from specviz.drafters.model import ModelDrafter
 from specviz.ports import Proposal
@@ -55,29 +55,21 @@ class CombinedDrafter:
         Shorter when a stop token is drafted, when the draft is no longer sure, and when the model's context is full
         and there is nothing to copy: then `note` says so.
         """
-        ids = list(context_ids)
-        block: list[Drafted] = []
-        reached: float | None = None
-        source: int | None = None
         note = ""
-        while len(block) < k:
+        source: int | None = None
+
+        def draft_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
+            nonlocal note, source
             began = time.perf_counter()
             if source is None:
                 source = self._lookup.find(ids)
             if source is not None:
-                drafted = self._copy(ids[source], began, reached)
                 source += 1
-            elif note := self._model.full(ids):
-                break
-            else:
-                drafted = self._model.draw_next(ids, sampling, rng, reached)
-            if drafted is None:
-                break
-            block.append(drafted)
-            ids.append(drafted.token_id)
-            if drafted.token_id in self._stop_ids:
-                break
-            reached = drafted.confidence * (1.0 if reached is None else reached)
+                return self._copy(ids[source - 1], began, reached)
+            note = self._model.full(ids)
+            return None if note else self._model.draw_next(ids, sampling, rng, reached)
+
+        block = grow(context_ids, k, self._stop_ids, draft_next)
         return [proposal_of(block, note)]
 
     def _copy(self, token_id: int, began: float, reached: float | None) -> Drafted | None:

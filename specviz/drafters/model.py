@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from specviz.alternatives import alternatives_of
-from specviz.drafters.block import Drafted, proposal_of
+from specviz.drafters.block import Drafted, grow, proposal_of
 from specviz.ports import Proposal, Scorer, Tokenizer
 from specviz.sampling import Ids, Row, draw_row, expected_acceptance, row_of, summarise
 from specviz.settings import Sampling
@@ -53,21 +53,14 @@ class ModelDrafter:
         Shorter when the draft draws a stop token, when it is no longer sure, and when its context is full: then
         `note` says so.
         """
-        ids = list(context_ids)
-        block: list[Drafted] = []
-        reached: float | None = None
         note = ""
-        while len(block) < k:
-            if note := self.full(ids):
-                break
-            drafted = self.draw_next(ids, sampling, rng, reached)
-            if drafted is None:
-                break
-            block.append(drafted)
-            ids.append(drafted.token_id)
-            if drafted.token_id in self._stop_ids:
-                break
-            reached = drafted.confidence * (1.0 if reached is None else reached)
+
+        def draft_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
+            nonlocal note
+            note = self.full(ids)
+            return None if note else self.draw_next(ids, sampling, rng, reached)
+
+        block = grow(context_ids, k, self._stop_ids, draft_next)
         return [proposal_of(block, note)]
 
     def full(self, ids: Sequence[int]) -> str:

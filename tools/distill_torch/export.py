@@ -27,7 +27,8 @@ COMMANDS = (
 DATA = (
     "Prompts written for specviz in ten domains (chat, explanation, story, list, e-mail, Python, JavaScript, JSON, "
     "summarise, fix), some that the target asked itself, continuing an empty user turn, and its own earlier answers as "
-    "texts to summarise and to correct. Answered with the chat template at temperatures 0, 0.5, 0.8 and 1.0."
+    "texts to summarise and to correct. Answered with the chat template at temperatures 0, 0.5, 0.8 and 1.0, in part "
+    "while the student was learning already, by writers with the seeds {seeds}."
 )
 RECIPE = (
     "Loss: forward KL at temperature 1, moving to 1 - Σ min(p, q) at temperatures 0.8 and 0.3. AdamW, bfloat16 matrix "
@@ -66,7 +67,7 @@ def export(options: argparse.Namespace) -> None:
         minutes=(sum(shard.seconds for shard in shards.values()) + state["seconds"]) / 60,
         machine=options.machine,
         date=datetime.date.today().isoformat(),
-        data=DATA,
+        data=DATA.format(seeds=", ".join(sorted({p.name.split("-")[0].lstrip("0") for p in shards}))),
         recipe=RECIPE,
         complete=True,
         versions=versions("torch", "numpy"),
