@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from specviz.cli.distill import columns, stop_on_interrupt
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, write_json
+from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.distill.evaluate import Figure
 from specviz.distill.measure import measure
 from specviz.errors import DownloadError

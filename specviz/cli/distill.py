@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe
+from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt
 from specviz.distill.pipeline import Learned, News, Outcome, distill
 from specviz.distill.recipe import Recipe, prompt_file
 from specviz.distill.student import BITS
@@ -110,24 +107,6 @@ def _run(options: argparse.Namespace) -> int:
     return 0 if outcome.complete else INTERRUPTED
 
 
-@contextmanager
-def stop_on_interrupt(words: str) -> Iterator[threading.Event]:
-    """The first Ctrl-C sets the event and says so, the second one ends at once."""
-    stopping = threading.Event()
-
-    def stop(number: int, frame: object) -> None:
-        if stopping.is_set():
-            raise KeyboardInterrupt
-        stopping.set()
-        print(f"\n{words}", file=sys.stderr)
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield stopping
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 class NewsPrinter:
     """Prints how far a distillation is: one line that is rewritten on a terminal, a line now and then elsewhere."""
 
@@ -187,14 +166,3 @@ def duration(seconds: float) -> str:
     whole = max(0, round(seconds))
     minutes, rest = divmod(whole, 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
-
-
-def columns(rows: Sequence[Sequence[str]]) -> str:
-    """A table: the first column to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )

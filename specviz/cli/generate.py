@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from specviz import baseline, catalog, report
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, Utf8Stream, painted, print_error, safe, write_json
+from specviz.cli.terminal import (
+    INTERRUPTED,
+    ProgressLine,
+    Utf8Stream,
+    painted,
+    print_error,
+    safe,
+    stop_on_interrupt,
+    write_json,
+)
 from specviz.decoding import speculative
 from specviz.environment import environment, secrets
 from specviz.errors import DownloadError, PromptError
@@ -105,7 +112,7 @@ def _run(options: argparse.Namespace) -> int:
     refuse_empty(prompt)
     catalog.check(settings)
     with ExitStack() as stack:
-        stopping = stack.enter_context(_stop_on_interrupt())
+        stopping = stack.enter_context(stop_on_interrupt("Stopping after this step. Ctrl-C once more ends at once."))
         # Before any work: a file that cannot be written should not cost a run.
         trace = stack.enter_context(TraceWriter(options.trace, settings, secrets(variables))) if options.trace else None
         state = _decode(options, settings, prompt, stopping, trace)
@@ -185,24 +192,6 @@ def _read_prompt(options: argparse.Namespace) -> str:
     if sys.stdin is None:
         raise PromptError("Standard input is closed.", "Give the prompt with --prompt TEXT or --prompt-file FILE.")
     return sys.stdin.read()
-
-
-@contextmanager
-def _stop_on_interrupt() -> Iterator[threading.Event]:
-    """The first Ctrl-C ends the run after its round, with everything so far; the second one ends at once."""
-    stopping = threading.Event()
-
-    def stop(number: int, frame: object) -> None:
-        if stopping.is_set():
-            raise KeyboardInterrupt
-        stopping.set()
-        print("Stopping after this step. Ctrl-C once more ends at once.", file=sys.stderr)
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield stopping
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class Printer:

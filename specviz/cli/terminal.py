@@ -1,10 +1,14 @@
-"""What the commands share: JSON out, progress, colours, and text that cannot command the terminal."""
+"""What the commands share: JSON out, tables, progress, colours, Ctrl-C, and text that cannot command the terminal."""
 
 from __future__ import annotations
 
 import codecs
 import json
+import signal
 import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from specviz.ports import Progress
@@ -97,3 +101,32 @@ def _words(progress: Progress) -> str:
     if progress.total:
         return f"{progress.what}  {progress.done} of {progress.total} {progress.unit}"
     return progress.what
+
+
+@contextmanager
+def stop_on_interrupt(words: str) -> Iterator[threading.Event]:
+    """The first Ctrl-C sets the event, so that work ends with what there is, and says so; the second ends at once."""
+    stopping = threading.Event()
+
+    def stop(number: int, frame: object) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+        print(f"\n{words}", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield stopping
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """A table: the first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )

@@ -35,7 +35,7 @@ class Training:
         layers: of the target, that the student began with; empty for a new one.
         texts, tokens: that the target wrote.
         tokens_seen: that the student learned from, repeats included.
-        coverage: share of the tokens of the target's held-out answers that the draft has.
+        coverage: share of the tokens that the draft has, of answers that its vocabulary was not chosen by.
         minutes: of work, over all sessions.
         machine: what it ran on. versions: package → version. date: ISO, UTC.
         complete: false where it was stopped before its time.
@@ -113,7 +113,7 @@ own whatever the draft says: a better draft makes it faster, not better.
 |---|---|
 | layers | {config.get("num_hidden_layers")}, hidden size {config.get("hidden_size")}, from {start} |
 | vocabulary | {config.get("vocab_size"):,} of the target's {description.target_tokens:,} tokens; \
-they are {training.get("coverage", 0):.1%} of its held-out answers |
+they are {training.get("coverage", 0):.1%} of answers that they were not chosen by |
 | weights | {precision} |
 {short}
 ## Measured acceptance

@@ -13,8 +13,8 @@ from specviz.drafters.model import ModelDrafter
 from specviz.ports import Proposal
 from specviz.settings import Sampling
 
-#: A match of a single token says less about what follows than a model does. Two, three and four were compared on the
-#: held-out prompts of `specviz.distill`, with the shipped draft.
+#: A match of a single token says less about what follows than a model does. One, two and three were compared in
+#: a simulation on answers to the held-out prompts of `specviz.distill`, with an early state of the shipped draft.
 SHORTEST = 2
 
 

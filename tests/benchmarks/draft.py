@@ -9,6 +9,7 @@ token. Nothing here asserts a time.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import json
 import sys
@@ -23,7 +24,7 @@ from specviz import catalog
 from specviz.decoding import autoregressive, speculative
 from specviz.distill.held_out import HELD_OUT
 from specviz.distill.prompts import DOMAINS, Prompt
-from specviz.events import Error, Event, Metrics, RunStarted, VerifyResult
+from specviz.events import Error, Event, Metrics, VerifyResult
 from specviz.prompt import prepare
 from specviz.settings import Settings, draft_name
 
@@ -90,8 +91,6 @@ def played(events: Iterator[Event]) -> tuple[list[int], list[Metrics], list[Veri
             if event.final_token_id is not None:
                 ids.append(event.final_token_id)
                 results.append(event)
-        else:
-            assert not isinstance(event, RunStarted) or event.prompt_ids
     return ids, metrics, results
 
 
@@ -164,17 +163,18 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
     """The same draft in mlx-lm's own speculation, which compares samples: tokens/s on both sides, interleaved."""
+    from specviz.models import distilled_model, language_model, store
+
+    name = options.draft[0].rpartition("model:")[2]
+    # These load the fast BLAS, which has to be there before MLX is imported.
+    distilled = distilled_model.load(name)
+    model = language_model.load("smollm2-135m")
     import mlx.core as mx
     from mlx import nn
     from mlx_lm import stream_generate
     from mlx_lm.sample_utils import make_sampler
     from mlx_lm.tokenizer_utils import TokenizerWrapper
     from transformers import AutoTokenizer
-
-    from specviz.models import distilled_model, language_model, store
-
-    name = options.draft[0].rpartition("model:")[2]
-    distilled = distilled_model.load(name)
 
     class Mapped(nn.Module):  # type: ignore[misc]
         """The draft behind the target's ids, as mlx-lm wants it."""
@@ -195,7 +195,6 @@ def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
         def layers(self) -> Any:
             return self.inner.layers
 
-    model = language_model.load("smollm2-135m")
     hf = AutoTokenizer.from_pretrained(store.local_path("smollm2-135m"))
     wrapped, draft = TokenizerWrapper(hf, eos_token_ids=[-1]), Mapped()
     builder = catalog.Builder()
@@ -205,11 +204,13 @@ def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
         totals = [[0.0, 0.0], [0.0, 0.0]]
         for number, prompt in enumerate(chosen(options.per_domain, options.domain)):
             wanted = Settings(
-                draft=f"model:{name}", k=k, temperature=temperature, max_tokens=options.max_tokens, seed=number
-            )
+                draft=f"model:{name}", k=k, temperature=temperature, max_tokens=options.max_tokens, seed=number,
+                min_confidence=options.min_confidence[0],
+            )  # fmt: skip
             pair = builder.build(wanted)
             _, ids = prepare(pair.target, wanted, prompt.text)
-            pair.target.capabilities = _endless(pair.target.capabilities)
+            # As on mlx-lm's side, no stop token: every run has the same length.
+            pair.target.capabilities = dataclasses.replace(pair.target.capabilities, stop_ids=frozenset())
             _, metrics, _ = played(speculative(pair.drafter, pair.target, ids, wanted, np.random.default_rng(number)))
             own = Sum()
             own.add(metrics)
@@ -240,12 +241,6 @@ def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
             "prompts": len(rates),
         }
     return out
-
-
-def _endless(capabilities: Any) -> Any:
-    import dataclasses
-
-    return dataclasses.replace(capabilities, stop_ids=frozenset())
 
 
 def main() -> None:

@@ -1,0 +1,137 @@
+"""Faults as people make them when they type: to be corrected, or to be lived with."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+
+
+def one_typo(text: str, rng: random.Random) -> str:
+    """The text with one slip of the fingers, where a word is long enough for it."""
+    words = text.split(" ")
+    index = rng.randrange(len(words))
+    words[index] = rng.choice((_drop_letter, _double_letter, _swap_letters))(words[index], rng)
+    return " ".join(words)
+
+
+def damage(text: str, rng: random.Random) -> str:
+    """The text with about one fault in every eight words, as people make them in a hurry.
+
+    White space stays, and so does a text in which nothing can go wrong, such as a number.
+    """
+    parts = re.split(r"(\s+)", text)
+    start = 0
+    while start < len(parts):
+        window = range(start, min(start + 12, len(parts)), 2)
+        _damage_one(parts, rng.sample(window, len(window)), rng)
+        start += 2 * rng.randint(6, 10)
+    return "".join(parts)
+
+
+def _damage_one(parts: list[str], order: list[int], rng: random.Random) -> None:
+    for fault in rng.sample(_FAULTS, len(_FAULTS)):
+        for index in order:
+            damaged = fault(parts[index], rng)
+            if damaged != parts[index]:
+                parts[index] = damaged
+                return
+
+
+# A fault takes a word with its punctuation and gives it back unchanged where it does not apply.
+
+
+def _inner(word: str, rng: random.Random) -> int | None:
+    """Where to make a slip: a letter that is neither the first nor the last of a longer word."""
+    places = [i for i in range(1, len(word) - 2) if word[i - 1 : i + 3].isalpha()]
+    return rng.choice(places) if places else None
+
+
+def _drop_letter(word: str, rng: random.Random) -> str:
+    at = _inner(word, rng)
+    return word if at is None else word[:at] + word[at + 1 :]
+
+
+def _double_letter(word: str, rng: random.Random) -> str:
+    at = _inner(word, rng)
+    return word if at is None else word[:at] + word[at] + word[at:]
+
+
+def _swap_letters(word: str, rng: random.Random) -> str:
+    at = _inner(word, rng)
+    return word if at is None else word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+
+def _drop_apostrophe(word: str, rng: random.Random) -> str:
+    return re.sub(r"(?<=\w)['’](?=\w)", "", word)
+
+
+def _lower_case(word: str, rng: random.Random) -> str:
+    return word[:1].lower() + word[1:]
+
+
+def _drop_punctuation(word: str, rng: random.Random) -> str:
+    return word[:-1] if word[-1:] in (",", ".") and word[:-1].isalpha() else word
+
+
+def _confuse(word: str, rng: random.Random) -> str:
+    return _exchange(word, _CONFUSED)
+
+
+def _disagree(word: str, rng: random.Random) -> str:
+    return _exchange(word, _DISAGREEING)
+
+
+def _misspell(word: str, rng: random.Random) -> str:
+    return _exchange(word, _MISSPELT)
+
+
+def _exchange(word: str, pairs: Mapping[str, str]) -> str:
+    bare = word.strip(',.!?;:"()')
+    other = pairs.get(bare.lower())
+    if other is None:
+        return word
+    return word.replace(bare, other.capitalize() if bare[0].isupper() else other, 1)
+
+
+_Fault = Callable[[str, random.Random], str]
+_FAULTS: tuple[_Fault, ...] = (
+    _drop_letter,
+    _double_letter,
+    _swap_letters,
+    _drop_apostrophe,
+    _lower_case,
+    _drop_punctuation,
+    _confuse,
+    _disagree,
+    _misspell,
+)
+
+
+def _pairs(block: str) -> dict[str, str]:
+    left_right = (item.split("/") for item in block.split())
+    return {left: right for left, right in left_right}
+
+
+_CONFUSED = _pairs("""
+their/there there/their they're/their its/it's it's/its your/you're you're/your then/than than/then to/too too/to
+two/too were/where where/were of/off off/of lose/loose whether/weather weather/whether affect/effect effect/affect
+who's/whose whose/who's quite/quiet quiet/quite hear/here here/hear know/now new/knew break/brake past/passed
+passed/past which/witch by/buy piece/peace wear/where through/threw right/write an/a
+""")
+_DISAGREEING = _pairs("""
+is/are are/is was/were were/was has/have have/has does/do do/does doesn't/don't don't/doesn't isn't/aren't goes/go
+makes/make takes/take gets/get needs/need wants/want says/say comes/come finds/find keeps/keep likes/like works/work
+gives/give helps/help means/mean looks/look lives/live starts/start begins/begin becomes/become uses/use shows/show
+tells/tell puts/put grows/grow eats/eat runs/run sells/sell opens/open costs/cost knows/know thinks/think took/taken
+went/gone came/come saw/seen
+""")
+_MISSPELT = _pairs("""
+because/becuase receive/recieve received/recieved believe/beleive friend/freind friends/freinds until/untill
+really/realy beautiful/beautifull usually/usualy different/diffrent several/severel people/poeple government/goverment
+beginning/begining necessary/neccessary important/importent business/buisness every/evry always/allways might/migth
+would/woud should/shoud could/coud before/befor another/anouther often/offen enough/enouth together/togehter
+children/childern something/somthing everyone/everone weeks/weaks money/mony minutes/minuts finally/finaly
+probably/probly definitely/definately separate/seperate tomorrow/tommorow interesting/intresting example/exemple
+also/allso still/stil water/watter little/litle night/nigth
+""")
