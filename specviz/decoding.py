@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from specviz.errors import SpecvizError
+from specviz.errors import SpecvizError, StoppedError
 from specviz.events import Done, DraftToken, Error, Event, FinishReason, RunStarted, TimeSplit, VerifyResult
 from specviz.metrics import Tally
 from specviz.ports import NO_PROPOSAL, Decision, Drafter, Proposal, Target, Tokenizer, Verdict
@@ -30,6 +30,7 @@ def speculative(
     *,
     prompt_text: str = "",
     baseline_tps: float | None = None,
+    per_call_tps: float | None = None,
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Event]:
@@ -41,7 +42,7 @@ def speculative(
         settings: k, sampling, rule, budget, stop strings.
         rng: every draw of drafter and target comes from it, so equal seeds give equal runs.
         prompt_text: what `prompt_ids` encodes, for the record.
-        baseline_tps: measured plain decoding, to compare with.
+        baseline_tps, per_call_tps: measured plain decoding, to compare with.
         cancelled: asked once a round; True ends the run with finish_reason "stopped".
         clock: seconds.
 
@@ -51,7 +52,8 @@ def speculative(
     Raises:
         PromptError: before the first event.
     """
-    return _decode(drafter, target, prompt_ids, settings, rng, prompt_text, baseline_tps, cancelled, clock)
+    baselines = (baseline_tps, per_call_tps)
+    return _decode(drafter, target, prompt_ids, settings, rng, prompt_text, baselines, cancelled, clock)
 
 
 def autoregressive(
@@ -65,7 +67,7 @@ def autoregressive(
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Event]:
     """Plain decoding by the same target, the baseline: one token per round, the same events."""
-    return _decode(None, target, prompt_ids, settings, rng, prompt_text, None, cancelled, clock)
+    return _decode(None, target, prompt_ids, settings, rng, prompt_text, (None, None), cancelled, clock)
 
 
 class _Watch:
@@ -94,10 +96,11 @@ def _decode(
     settings: Settings,
     rng: np.random.Generator,
     prompt_text: str,
-    baseline_tps: float | None,
+    baselines: tuple[float | None, float | None],
     cancelled: Callable[[], bool],
     clock: Callable[[], float],
 ) -> Iterator[Event]:
+    baseline_tps, per_call_tps = baselines
     limits = target.capabilities
     check_prompt(prompt_ids, limits)
     context = list(prompt_ids)
@@ -141,6 +144,8 @@ def _decode(
         prompt_text=prompt_text,
         started_at=time.time(),
         baseline_tps=baseline_tps,
+        per_call_tps=per_call_tps,
+        way=limits.way,
     )
     yield from emit([started])
     watch.lap_ms()
@@ -156,7 +161,11 @@ def _decode(
             yield from emit(_draft_events(proposal, number, base, target.tokenizer))
 
             began = clock()
-            verdict = verify(proposal)
+            try:
+                verdict = verify(proposal)
+            except StoppedError:
+                finish = "stopped"
+                break
             verify_ms = (clock() - began) * 1000
             kept, finish, stop_string = _cut(output, verdict.token_ids, budget(), settings, target)
             output += verdict.token_ids[:kept]
@@ -171,10 +180,11 @@ def _decode(
             split = TimeSplit(
                 wall_ms=watch.lap_ms(),
                 draft_ms=draft_ms,
-                network_ms=verdict.network_ms or 0.0,
-                queue_ms=verdict.queue_ms or 0.0,
-                target_ms=verdict.compute_ms or 0.0,
+                network_ms=verdict.network_ms,
+                queue_ms=verdict.queue_ms,
+                target_ms=verdict.compute_ms,
                 rule_ms=verdict.rule_ms or 0.0,
+                call_ms=verdict.call_ms,
             )
             metrics = tally.add(
                 drafted=len(proposal.token_ids),
@@ -184,9 +194,7 @@ def _decode(
                 split=split,
                 guarantee=guarantee,
                 note=proposal.note,
-                sent_bytes=verdict.sent_bytes,
-                received_bytes=verdict.received_bytes,
-                billed_tokens=verdict.billed_tokens,
+                verdict=verdict,
             )
             yield from emit([*verified, metrics])
     except SpecvizError as exc:

@@ -9,6 +9,12 @@ SpecvizError
 │   └── DownloadError        could not be fetched, verified or stored
 ├── PairingError             draft and target do not share a vocabulary
 ├── TraceError               a recording cannot be written or read
+├── RemoteError              a server that decodes for us
+│   ├── RefusedError         it refused the key, the model or the request
+│   ├── UnreachableError     no answer: no connection, a time-out, busy for too long
+│   ├── AnswerError          it answered, but the answer cannot be used
+│   └── IncapableError       it cannot do what the settings ask for
+├── StoppedError             a wait was ended because the run was stopped
 └── RunError                 a run failed or cannot be started
 
 A message gives the rule and the value; `remedy` says what to do about it. Pages and the CLI show these errors
@@ -80,6 +86,32 @@ class TraceError(SpecvizError):
     """A recording cannot be written or read."""
 
     exit_code = 2
+
+
+class RemoteError(SpecvizError):
+    """A server that decodes for us."""
+
+
+class RefusedError(RemoteError):
+    """The server refused the key, the model or the request; asking again would not help."""
+
+
+class UnreachableError(RemoteError):
+    """No answer came: no connection, a time-out, or a server that stayed busy."""
+
+
+class AnswerError(RemoteError):
+    """An answer that cannot be used: not JSON, cut, or with values that cannot be true."""
+
+
+class IncapableError(RemoteError):
+    """The server cannot do what the settings ask for."""
+
+    exit_code = 2
+
+
+class StoppedError(SpecvizError):
+    """A wait was ended because the run was stopped; the loop turns it into an end, not a failure."""
 
 
 class RunError(SpecvizError):

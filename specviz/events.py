@@ -16,6 +16,10 @@ from specviz.errors import SpecvizError, TraceError
 
 GuaranteeKind = Literal["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]
 
+#: How a round is verified. rows: whole distributions, in one forward pass. scoring: a server scores the given tokens.
+#: prefixes: it takes the block's prefixes in one call and draws a token behind each. generating: it writes on its own.
+Way = Literal["rows", "scoring", "prefixes", "generating"]
+
 
 class Alternative(NamedTuple):
     """One token that could have stood at a position: id, printable form, untempered log-probability, probability."""
@@ -47,28 +51,52 @@ class Guarantee:
 class TimeSplit:
     """Where wall time went, in ms. `other_ms` is the rest, so the parts add up to `wall_ms`.
 
-    Drawing, recording and whatever the consumer does between events is outside all of them.
+    Drawing, recording and whatever the consumer does between events is outside all of them. A part that cannot be
+    known is None: most servers do not say what of a call was network and what was computing, and such a call is in
+    `call_ms` as a whole.
+
+    Attributes:
+        queue_ms: waiting for a server that is busy: in its queue, and in front of a repeated call.
+        call_ms: what is left of calls to a server, undivided; 0 in-process.
     """
 
     wall_ms: float = 0.0
     draft_ms: float = 0.0
-    network_ms: float = 0.0
-    queue_ms: float = 0.0
-    target_ms: float = 0.0
+    network_ms: float | None = 0.0
+    queue_ms: float | None = 0.0
+    target_ms: float | None = 0.0
     rule_ms: float = 0.0
+    call_ms: float = 0.0
+
+    @property
+    def verify_ms(self) -> float:
+        """Everything that the target was waited for."""
+        return (self.network_ms or 0.0) + (self.queue_ms or 0.0) + (self.target_ms or 0.0) + self.call_ms
 
     @property
     def other_ms(self) -> float:
         """Loop, bookkeeping and waiting that none of the named parts covers."""
-        return self.wall_ms - (self.draft_ms + self.network_ms + self.queue_ms + self.target_ms + self.rule_ms)
+        return self.wall_ms - (self.draft_ms + self.verify_ms + self.rule_ms)
 
     def __add__(self, more: TimeSplit) -> TimeSplit:
-        return TimeSplit(*(getattr(self, f.name) + getattr(more, f.name) for f in fields(self)))
+        return TimeSplit(*(_sum(getattr(self, f.name), getattr(more, f.name)) for f in fields(self)))
+
+
+def _sum(one: float | None, other: float | None) -> Any:
+    """What is known of both; None where neither is."""
+    return None if one is None and other is None else (one or 0.0) + (other or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins."""
+    """A run begins.
+
+    Attributes:
+        started_at: seconds since the epoch.
+        baseline_tps: measured plain decoding; of a remote target, streamed.
+        per_call_tps: plain decoding of a remote target with one call per token, measured; None where there is none.
+        way: how rounds are verified.
+    """
 
     type: ClassVar[str] = "run_started"
     run_id: str
@@ -82,8 +110,9 @@ class RunStarted:
     prompt_ids: tuple[int, ...]
     prompt_text: str
     started_at: float
-    """Seconds since the epoch."""
     baseline_tps: float | None = None
+    per_call_tps: float | None = None
+    way: Way = "rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +182,8 @@ class Metrics:
         split: of this round; total: of all rounds so far.
         drafted, tested, accepted, emitted: of this round.
         note: what the drafter has to say about this round, as that its context is full; mostly empty.
+        requests: calls to the server that this round took; billed_prompt_tokens, billed_completion_tokens: what it
+            counted for them, and billed_tokens both together. None for an in-process target.
     """
 
     type: ClassVar[str] = "metrics"
@@ -177,6 +208,9 @@ class Metrics:
     sent_bytes: int | None = None
     received_bytes: int | None = None
     billed_tokens: int | None = None
+    requests: int | None = None
+    billed_prompt_tokens: int | None = None
+    billed_completion_tokens: int | None = None
 
 
 FinishReason = Literal["stop_token", "stop_string", "max_tokens", "context_full", "stopped"]

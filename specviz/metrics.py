@@ -25,6 +25,7 @@ from specviz.events import (
     TimeSplit,
     VerifyResult,
 )
+from specviz.ports import Verdict
 
 WINDOW = 50
 
@@ -197,6 +198,9 @@ def rate(accepted: int, tested: int) -> float | None:
     return accepted / tested if tested else None
 
 
+_FREE = Verdict((), (), Guarantee("UNKNOWN", ""), None, None)
+
+
 @dataclass(slots=True)
 class Tally:
     """Running counts of a run; makes the `Metrics` of each round and the totals of `Done`.
@@ -218,10 +222,14 @@ class Tally:
 
     def add(
         self, *, drafted: int, tested: int, accepted: int, emitted: int, split: TimeSplit, guarantee: Guarantee,
-        note: str = "", sent_bytes: int | None = None, received_bytes: int | None = None,
-        billed_tokens: int | None = None,
+        note: str = "", verdict: Verdict | None = None,
     ) -> Metrics:  # fmt: skip
-        """Count one round and give its `Metrics`. `emitted` counts what stays after a stop cut the block."""
+        """Count one round and give its `Metrics`. `emitted` counts what stays after a stop cut the block.
+
+        Of `verdict` only what it cost is read: bytes, calls, billed tokens.
+        """
+        cost = verdict or _FREE
+        billed = (cost.billed_prompt_tokens, cost.billed_completion_tokens)
         self.drafted += drafted
         self.tested += tested
         self.accepted += accepted
@@ -242,7 +250,7 @@ class Tally:
             baseline_tps=self.baseline_tps,
             speedup=self.speedup,
             avg_draft_latency_ms=sum(s.draft_ms for *_, s in recent) / len(recent),
-            avg_verify_latency_ms=sum(s.target_ms + s.network_ms + s.queue_ms for *_, s in recent) / len(recent),
+            avg_verify_latency_ms=sum(s.verify_ms for *_, s in recent) / len(recent),
             split=split,
             total=self.total,
             drafted=drafted,
@@ -251,9 +259,12 @@ class Tally:
             emitted=emitted,
             guarantee=guarantee,
             note=note,
-            sent_bytes=sent_bytes,
-            received_bytes=received_bytes,
-            billed_tokens=billed_tokens,
+            sent_bytes=cost.sent_bytes,
+            received_bytes=cost.received_bytes,
+            billed_tokens=None if billed == (None, None) else sum(n or 0 for n in billed),
+            requests=cost.requests,
+            billed_prompt_tokens=cost.billed_prompt_tokens,
+            billed_completion_tokens=cost.billed_completion_tokens,
         )
 
     @property

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from specviz.events import Alternative, Guarantee
+from specviz.events import Alternative, Guarantee, Way
 from specviz.sampling import Logits, Row, Status
 from specviz.settings import Rule, Sampling
 
@@ -99,7 +99,8 @@ class Verdict:
         token_ids: what the round emits: kept tokens and the resampled or bonus token.
         compute_ms: the target model's forward pass. network_ms, queue_ms: 0.0 in-process.
         rule_ms: probabilities, the rule, and what is recorded about it.
-        sent_bytes, received_bytes, billed_tokens: None where not applicable.
+        call_ms: what is left of calls to a server, where it does not say what was network and what computing.
+        sent_bytes, received_bytes, billed_prompt_tokens, billed_completion_tokens, requests: None where not applicable.
     """
 
     decisions: tuple[Decision, ...]
@@ -109,9 +110,12 @@ class Verdict:
     rule_ms: float | None
     network_ms: float | None = 0.0
     queue_ms: float | None = 0.0
+    call_ms: float = 0.0
     sent_bytes: int | None = None
     received_bytes: int | None = None
-    billed_tokens: int | None = None
+    billed_prompt_tokens: int | None = None
+    billed_completion_tokens: int | None = None
+    requests: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +127,14 @@ class Capabilities:
         vocab_size: ids at or beyond it are never sent.
         max_context: tokens, prompt and output together.
         stop_ids: tokens that end a generation.
+        way: how it verifies a round.
     """
 
     full_rows: bool
     vocab_size: int
     max_context: int
     stop_ids: frozenset[int] = field(default_factory=frozenset)
+    way: Way = "rows"
 
 
 class Scorer(Protocol):

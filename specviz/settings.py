@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, cast, get_args
+from urllib.parse import urlsplit, urlunsplit
 
 from specviz.errors import SettingsError
 
@@ -27,6 +28,11 @@ DEFAULT_DRAFTS: dict[str, str] = {"local:smollm2-135m": "ngram+model:smollm2-dra
 #: Draft models that end early by default. 0.4 came out best of 0 to 0.5 in a simulation on held-out answers;
 #: `python -m tests.benchmarks.draft --min-confidence 0 0.4` measures it.
 DEFAULT_MIN_CONFIDENCE: dict[str, float] = {"model:smollm2-draft": 0.4}
+
+
+#: How a remote target verifies; "auto" takes the best exact way for the settings.
+Verification = Literal["auto", "scoring", "prefixes", "generating"]
+VERIFICATIONS: tuple[Verification, ...] = get_args(Verification)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,12 @@ class Settings:
         min_confidence: a draft model ends its draft before a token that, by its own estimate, is less likely than this
             to be reached and kept; 0 always drafts K tokens. None becomes the draft's default at once, which is 0 for
             all but distilled ones.
-        remote_model: the model behind a remote target.
+        remote_model: the model behind a remote target: `openai` alone becomes `openai:` with this name.
+        base_url: of a remote target's API, without credentials and query, which are no settings. Empty: what the
+            environment names.
+        verification: how a remote target verifies a round.
+        tokenizer: where a remote target's tokenizer comes from: a known model, a folder, or a Hugging Face repository.
+            Empty: the draft's, else the repository of the model's own name.
     """
 
     target: str = "local:smollm2-135m"
@@ -86,6 +97,9 @@ class Settings:
     ngram_min: int = 1
     min_confidence: float | None = None
     remote_model: str = ""
+    base_url: str = ""
+    verification: Verification = "auto"
+    tokenizer: str = ""
 
     def __post_init__(self) -> None:
         """Put defaults where the draft and its early end are left open, then check every field.
@@ -93,6 +107,13 @@ class Settings:
         Raises:
             SettingsError: naming the rule, the value and the remedy.
         """
+        if self.target in ("openai", "openai:") and self.remote_model:
+            object.__setattr__(self, "target", f"openai:{self.remote_model}")
+        object.__setattr__(self, "base_url", without_secrets(self.base_url))
+        if self.verification not in VERIFICATIONS:
+            raise SettingsError(
+                f"Unknown way to verify {self.verification!r}.", f"Known ways: {', '.join(VERIFICATIONS)}."
+            )
         if self.draft == AUTO:
             object.__setattr__(self, "draft", default_draft(self.target))
         if self.min_confidence is None:
@@ -174,12 +195,16 @@ class Settings:
 #: Environment variable → field. The first six names are those of SpeculatoViz and keep their meaning;
 #: CEREBRAS_API_KEY is a secret, hence not here.
 ENVIRONMENT: dict[str, str] = {
+    "TARGET_MODEL": "remote_model",
     "CEREBRAS_TARGET_MODEL": "remote_model",
     "DRAFT_MODEL": "draft",
     "SPECULATION_K": "k",
     "TEMPERATURE": "temperature",
     "MAX_TOKENS": "max_tokens",
+    "TARGET_BASE_URL": "base_url",
+    "TARGET_TOKENIZER": "tokenizer",
     "SPECVIZ_TARGET": "target",
+    "SPECVIZ_VERIFICATION": "verification",
     "SPECVIZ_TOP_K": "top_k",
     "SPECVIZ_TOP_P": "top_p",
     "SPECVIZ_RULE": "rule",
@@ -190,7 +215,7 @@ ENVIRONMENT: dict[str, str] = {
 }
 
 #: Variables whose values must appear in nothing that specviz writes.
-SECRETS: tuple[str, ...] = ("CEREBRAS_API_KEY",)
+SECRETS: tuple[str, ...] = ("TARGET_API_KEY", "CEREBRAS_API_KEY")
 
 _WHOLE = {"k", "top_k", "max_tokens", "seed"}
 _REAL = {"temperature", "top_p", "tau", "min_confidence"}
@@ -241,6 +266,29 @@ def default_draft(target: str) -> str:
 def default_min_confidence(draft: str) -> float:
     """Where a draft ends early when nobody has said so."""
     return DEFAULT_MIN_CONFIDENCE.get(split_draft(draft)[1], 0.0)
+
+
+def without_secrets(url: str) -> str:
+    """A base URL without what may be secret in it: user, password, query and fragment; no slash at its end.
+
+    Raises:
+        SettingsError: it is no http or https URL.
+    """
+    if not url.strip():
+        return ""
+    try:
+        parts = urlsplit(url.strip())
+        port = f":{parts.port}" if parts.port is not None else ""
+    except ValueError:
+        parts, port = urlsplit(""), ""
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        # The text itself stays out of the message: a URL that was mistyped may hold a key all the same.
+        raise SettingsError(
+            "The base URL is no http:// or https:// address.",
+            "Try http://127.0.0.1:8000/v1, or https://api.cerebras.ai/v1.",
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
 
 
 def is_text(text: str) -> bool:

@@ -28,6 +28,7 @@ LEVELS = {
     "specviz.trace": 2,
     "specviz.report": 2,
     "specviz.environment": 3,
+    "specviz.connection": 2,
     "specviz.runner": 3,
     "specviz.models": 3,
     "specviz.drafters": 3,

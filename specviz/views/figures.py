@@ -85,8 +85,9 @@ def latency_bars(state: RunState) -> go.Figure:
     splits = [m.split for m in rounds]
     parts = {
         "draft": [s.draft_ms for s in splits],
-        "network": [s.network_ms + s.queue_ms for s in splits],
-        "target": [s.target_ms for s in splits],
+        "network": [(s.network_ms or 0.0) + (s.queue_ms or 0.0) for s in splits],
+        "target": [s.target_ms or 0.0 for s in splits],
+        "call": [s.call_ms for s in splits],
         "rule": [s.rule_ms for s in splits],
         "other": [s.other_ms for s in splits],
     }
@@ -99,6 +100,7 @@ def latency_bars(state: RunState) -> go.Figure:
             hovertemplate=f"round %{{x}}, {part}: %{{y:.1f}} ms<extra></extra>",
         )
         for part, values in parts.items()
+        if part != "call" or any(values)
     ]
     figure = _figure(bars, "Time per round, ms", height=235, margin={"l": 40, "r": 12, "t": 40, "b": 58})
     figure.update_layout(

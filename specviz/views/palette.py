@@ -51,6 +51,8 @@ TIME_COLOURS: dict[str, str] = {
     "draft": "#56B4E9",
     "network": "#CC79A7",
     "target": "#0072B2",
+    # A call to a server that does not say what of it was network and what computing.
+    "call": "#7E6BB5",
     "rule": "#E69F00",
     "other": "#8A93A3",
 }
