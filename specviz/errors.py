@@ -89,7 +89,15 @@ class TraceError(SpecvizError):
 
 
 class RemoteError(SpecvizError):
-    """A server that decodes for us."""
+    """A server that decodes for us.
+
+    Attributes:
+        status: HTTP status of its last answer; None where there was none.
+    """
+
+    def __init__(self, message: str, remedy: str = "", status: int | None = None) -> None:
+        super().__init__(message, remedy)
+        self.status = status
 
 
 class RefusedError(RemoteError):
