@@ -22,18 +22,52 @@ _PATTERNS = [
     "*.jsonl",
     "*.jinja",
 ]
+# Of these a tokenizer is made; config.json names the ends of an answer, and draft.json whose tokenizer a draft has.
+_TOKENIZER_PATTERNS = [
+    "tokenizer*",
+    "*.tiktoken",
+    "tiktoken.model",
+    "vocab.json",
+    "merges.txt",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "config.json",
+    "generation_config.json",
+    "draft.json",
+    "*.jinja",
+]
 
 
 def cached(repo: str) -> Path | None:
     """The repository's folder on this machine, complete; None when it is not here. Touches no network."""
+    folder = _snapshot(repo, _PATTERNS)
+    whole = folder and (folder / "config.json").exists() and any(folder.glob("model*.safetensors"))
+    return folder if whole else None
+
+
+def cached_tokenizer(repo: str) -> Path | None:
+    """The same for a repository of which perhaps only the tokenizer is here."""
+    folder = _snapshot(repo, _TOKENIZER_PATTERNS)
+    here = folder and any((folder / name).exists() for name in ("tokenizer.json", "draft.json"))
+    return folder if here else None
+
+
+def _snapshot(repo: str, patterns: list[str]) -> Path | None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError
 
     try:
-        folder = Path(snapshot_download(repo, allow_patterns=_PATTERNS, local_files_only=True))
+        return Path(snapshot_download(repo, allow_patterns=patterns, local_files_only=True))
     except (OSError, HFValidationError, ValueError):
         return None
-    return folder if (folder / "config.json").exists() and any(folder.glob("model*.safetensors")) else None
+
+
+def fetch_tokenizer(repo: str, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+    """Download what the tokenizer of a repository is made of, and no weights: some megabytes.
+
+    Raises: see `fetch`.
+    """
+    return _fetch(repo, f"Downloading the tokenizer of {repo}", _TOKENIZER_PATTERNS, on_progress, cancelled, 0)
 
 
 def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled, download_bytes: int = 0) -> Path:
@@ -49,14 +83,19 @@ def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled, download_byt
         UnknownModelError: no such repository, or one that needs an account.
         DownloadError: no network, cut short, cancelled, disk full.
     """
+    return _fetch(repo, f"Downloading {repo}", _PATTERNS, on_progress, cancelled, download_bytes)
+
+
+def _fetch(
+    repo: str, what: str, patterns: list[str], on_progress: OnProgress, cancelled: Cancelled, download_bytes: int
+) -> Path:
     from huggingface_hub import snapshot_download
 
-    what = f"Downloading {repo}"
     on_progress(Progress(what, 0, None, "bytes"))
     try:
         _require_space(repo, download_bytes)
         return Path(
-            snapshot_download(repo, allow_patterns=_PATTERNS, tqdm_class=_bar_that_tells(what, on_progress, cancelled))
+            snapshot_download(repo, allow_patterns=patterns, tqdm_class=_bar_that_tells(what, on_progress, cancelled))
         )
     except SpecvizError:
         raise

@@ -94,6 +94,11 @@ class ModelTokenizer:
         """What has to agree between two models that work together."""
         return Vocabulary(kind=self.kind, pieces=self.pieces, bos_id=self.bos_id)
 
+    @property
+    def has_template(self) -> bool:
+        """Whether it knows the model's chat template."""
+        return bool(self._hf.chat_template)
+
     def encode(self, text: str) -> list[int]:
         """Ids of a text, special tokens in it parsed as such; adds none of its own."""
         # verbose: its remark on long texts would stand beside specviz's own error.
@@ -109,7 +114,7 @@ class ModelTokenizer:
         Raises:
             UnsupportedModelError: the template fails, as some do on a system prompt.
         """
-        if not self._hf.chat_template:
+        if not self.has_template:
             return prompt
         messages = [{"role": "system", "content": system}] if system else []
         text = self._render([*messages, {"role": "user", "content": prompt}], add_generation_prompt=True)
@@ -166,7 +171,7 @@ class ModelTokenizer:
 
     def _end_of_template(self) -> int | None:
         """The special token that the chat template puts directly behind an assistant's answer."""
-        if not self._hf.chat_template:
+        if not self.has_template:
             return None
         answer = "specviz-answer"
         turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": answer}]
