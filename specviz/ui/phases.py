@@ -29,9 +29,11 @@ def show_header(run: Run) -> None:
     """The guarantee and its reason, the rule in force, and who drafts for whom."""
     colour, name = summary.badge(run.state.guarantee)
     guarantee = run.state.guarantee
-    rule = run.settings.rule + (f" τ = {run.settings.tau:g}" if run.settings.rule == "threshold" else "")
+    rule = summary.rule_in_force(run.settings, run.state)
     named = run.state.started or run.settings
     facts = f"rule **{words.escape_markdown(rule)}**, temperature **{run.settings.temperature:g}**"
+    if run.state.started and (way := words.WAYS[run.state.started.way]):
+        facts += f" · **{words.escape_markdown(way)}**"
     pair = f"target **{words.escape_markdown(named.target)}**, draft **{words.escape_markdown(named.draft)}**"
     reason = words.escape_markdown(guarantee.reason) if guarantee else "The guarantee is known once the run has begun."
     st.markdown(f":{colour}-badge[{words.escape_markdown(name)}] {reason}  \n:small[:gray[{facts} · {pair}]]")
@@ -55,13 +57,16 @@ def show_phase(run: Run) -> None:
     elif run.phase == "running":
         budget = run.settings.max_tokens
         st.progress(min(1.0, len(state.text) / budget), f"Running: {len(state.text):,} of at most {budget:,} tokens")
+        if run.progress is not None:
+            show_progress(run.progress)
     elif run.progress is not None:
-        _waiting(run.progress)
+        show_progress(run.progress)
     else:
         st.info("Getting ready.", icon=":material/hourglass_top:")
 
 
-def _waiting(progress: Progress) -> None:
+def show_progress(progress: Progress) -> None:
+    """What is being waited for, and how far it has come."""
     what = words.escape_markdown(progress.what)
     if progress.total:
         share = min(1.0, progress.done / progress.total)

@@ -50,8 +50,17 @@ def show_run(visit: Visit, run: Run) -> None:
         drawn = [figures.acceptance_gauge(state), figures.speed_bars(state), figures.latency_bars(state)]
         components.show_charts(drawn, run.id)
 
+    @st.fragment(run_every=CHARTS_POLL_S if live else None)
+    def sent() -> None:
+        started = run.state.started
+        if started is not None and started.prompt_text:
+            with st.expander("What was sent"):
+                st.caption(f"The prompt with its chat template: {len(started.prompt_ids):,} tokens.")
+                st.code(words.visible(started.prompt_text), language=None, wrap_lines=True)
+
     numbers()
     if not live and not run.state.nodes:
+        sent()
         return
     st.html(_SIDE_BY_SIDE)
     with st.container(key="run_parts"):
@@ -59,6 +68,7 @@ def show_run(visit: Visit, run: Run) -> None:
     with left:
         tree_and_text()
         st.caption(summary.green_limit(run.settings.k))
+        sent()
     with right:
         charts()
 

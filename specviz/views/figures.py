@@ -6,9 +6,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from specviz.events import TimeSplit
 from specviz.metrics import RunState
 from specviz.views import words
 from specviz.views.palette import BAD, GOOD, MIDDLING, NEUTRAL, TIME_COLOURS
+from specviz.views.speed import is_remote, speeds
 
 LAST_ROUNDS = 10
 
@@ -46,61 +48,46 @@ def acceptance_gauge(state: RunState) -> go.Figure:
 
 def speed_bars(state: RunState) -> go.Figure:
     """Tokens per second with speculation and without; a bar is missing where its number is not known."""
-    with_draft, plain = speeds(state)
-    slower = with_draft is not None and plain is not None and with_draft < plain
+    speed = speeds(state)
+    rows = [("plain decoding", speed.plain), ("speculative", speed.speculative)]
+    if is_remote(state):
+        rows = [("a call per token", speed.per_call), ("streaming", speed.plain), ("speculative", speed.speculative)]
+    slower = speed.speculative is not None and speed.plain is not None and speed.speculative < speed.plain
     bars = go.Bar(
-        y=["plain decoding", "speculative"],
-        x=[plain, with_draft],
+        y=[name for name, _ in rows],
+        x=[value for _, value in rows],
         orientation="h",
-        marker={"color": [NEUTRAL, BAD if slower else GOOD]},
+        marker={"color": [NEUTRAL] * (len(rows) - 1) + [BAD if slower else GOOD]},
         hovertemplate="%{y}: %{x:.1f} tokens/s<extra></extra>",
     )
-    figure = _figure([bars], "Tokens per second", height=150, margin={"l": 100, "r": 24, "t": 40, "b": 24})
-    longest = max(plain or 0.0, with_draft or 0.0)
+    height = 90 + 30 * len(rows)
+    figure = _figure([bars], "Tokens per second", height=height, margin={"l": 104, "r": 24, "t": 40, "b": 24})
+    longest = max(value or 0.0 for _, value in rows)
     figure.update_xaxes(range=[0, 1.3 * longest or 1], showgrid=False, zeroline=False, nticks=4)
-    for name, value in zip(bars.y, bars.x, strict=True):
+    for name, value in rows:
         if value is not None:
             # As annotations: Plotly.react does not always redraw a bar's own text.
             figure.add_annotation(
                 x=value, y=name, text=words.number(value, 1), showarrow=False, xanchor="left", xshift=4
             )
-    if with_draft is None and plain is None:
+    if not longest:
         _say_not_known(figure)
     return figure
-
-
-def speeds(state: RunState) -> tuple[float | None, float | None]:
-    """Tokens per second: of this run, and of the measured baseline."""
-    last = state.done
-    if last is not None:
-        return last.tokens_per_second, last.baseline_tps
-    if state.latest is not None:
-        return state.latest.effective_tps, state.latest.baseline_tps
-    return None, state.started.baseline_tps if state.started else None
 
 
 def latency_bars(state: RunState) -> go.Figure:
     """Where the last rounds' wall time went, stacked, in ms."""
     rounds = state.rounds[-LAST_ROUNDS:]
     splits = [m.split for m in rounds]
-    parts = {
-        "draft": [s.draft_ms for s in splits],
-        "network": [(s.network_ms or 0.0) + (s.queue_ms or 0.0) for s in splits],
-        "target": [s.target_ms or 0.0 for s in splits],
-        "call": [s.call_ms for s in splits],
-        "rule": [s.rule_ms for s in splits],
-        "other": [s.other_ms for s in splits],
-    }
     bars = [
         go.Bar(
             x=[str(m.round + 1) for m in rounds],
-            y=[round(v, 3) for v in values],
-            name=part,
+            y=[round(v or 0.0, 3) for v in values],
+            name=words.PARTS.get(part, part),
             marker={"color": TIME_COLOURS[part]},
-            hovertemplate=f"round %{{x}}, {part}: %{{y:.1f}} ms<extra></extra>",
+            hovertemplate=f"round %{{x}}, {words.PARTS.get(part, part)}: %{{y:.1f}} ms<extra></extra>",
         )
-        for part, values in parts.items()
-        if part != "call" or any(values)
+        for part, values in _parts(splits).items()
     ]
     figure = _figure(bars, "Time per round, ms", height=235, margin={"l": 40, "r": 12, "t": 40, "b": 58})
     figure.update_layout(
@@ -114,6 +101,25 @@ def latency_bars(state: RunState) -> go.Figure:
         _say_not_known(figure)
         figure.update_yaxes(visible=False)
     return figure
+
+
+def _parts(splits: list[TimeSplit]) -> dict[str, list[float | None]]:
+    """The parts to stack, per round. A part that no round knows has no place in the legend: it would read as 0."""
+    parts: dict[str, list[float | None]] = {
+        "draft": [s.draft_ms for s in splits],
+        "network": [s.network_ms for s in splits],
+        "waiting": [s.queue_ms for s in splits],
+        "target": [s.target_ms for s in splits],
+        "call": [s.call_ms for s in splits],
+        "rule": [s.rule_ms for s in splits],
+        "other": [s.other_ms for s in splits],
+    }
+    only_if_any = ("waiting", "call")
+    return {
+        part: values
+        for part, values in parts.items()
+        if not splits or any(v is not None for v in values) and (part not in only_if_any or any(values))
+    }
 
 
 def _say_not_known(figure: go.Figure) -> None:

@@ -46,10 +46,12 @@ LOOKS: dict[NodeStatus, Look] = {
 }
 
 GOOD, MIDDLING, BAD, NEUTRAL = "#009E73", "#E6B800", "#D5405E", "#8A93A3"
-#: Draft, network, target, rule, other: parts of a round's time, in the order in which they are stacked.
+#: Parts of a round's time, in the order in which they are stacked.
 TIME_COLOURS: dict[str, str] = {
     "draft": "#56B4E9",
     "network": "#CC79A7",
+    # For a server that is busy, and in front of a repeated call.
+    "waiting": "#999933",
     "target": "#0072B2",
     # A call to a server that does not say what of it was network and what computing.
     "call": "#7E6BB5",

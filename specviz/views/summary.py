@@ -9,6 +9,7 @@ from specviz.events import Guarantee, GuaranteeKind
 from specviz.metrics import RunState
 from specviz.settings import Settings
 from specviz.views import words
+from specviz.views.speed import is_remote, speeds
 
 Tone = Literal["good", "bad", "neutral"]
 BadgeColour = Literal["green", "blue", "red", "gray"]
@@ -37,29 +38,79 @@ def badge(guarantee: Guarantee | None) -> tuple[BadgeColour, str]:
     return ("gray", "UNKNOWN") if guarantee is None else (BADGES[guarantee.kind], str(guarantee))
 
 
+def rule_in_force(settings: Settings, state: RunState) -> str:
+    """The rule, and what it comes down to where the server draws every token itself."""
+    rule = settings.rule + (f" τ = {settings.tau:g}" if settings.rule == "threshold" else "")
+    own_draws = state.started is not None and state.started.way in ("prefixes", "generating")
+    samples = settings.temperature > 0 and settings.rule in ("probabilistic", "deterministic")
+    return f"{rule} (own draws compared)" if own_draws and samples else rule
+
+
 def speedup(state: RunState) -> Figure:
     """The speed-up against the measured baseline; slower is said in words."""
-    last = state.done or state.latest
-    factor = last.speedup if last else None
-    tone: Tone = "neutral"
-    note = ""
-    if factor is not None:
-        tone, note = ("bad", "slower than plain decoding") if factor < 1 else ("good", "faster than plain decoding")
+    plain = "streaming" if is_remote(state) else "plain decoding"
+    tone, note = _compared(speeds(state).speedup, plain)
     return Figure(
         "Speed-up",
-        words.NOT_KNOWN if factor is None else words.number(factor) + " ×",
+        _times(speeds(state).speedup),
         note,
-        "Tokens per second of this run over those of plain decoding by the same target with the same settings, "
+        f"Tokens per second of this run over those of {plain} by the same target with the same settings, "
         "measured in this session. Both leave out the first round, which reads the prompt. Never estimated.",
         tone,
     )
 
 
+def speedup_per_call(state: RunState) -> Figure:
+    """The speed-up against what a target without streaming would do."""
+    factor = speeds(state).speedup_per_call
+    tone, note = _compared(factor, "a call per token")
+    return Figure(
+        "Against single calls",
+        _times(factor),
+        note,
+        "Tokens per second of this run over those of one call to the server per token, measured in this session. "
+        "A server that can stream need not be called so.",
+        tone,
+    )
+
+
+def billed(state: RunState) -> Figure:
+    """Tokens that the server counted, and how many calls a round took."""
+    prompt, output = ([getattr(m, f"billed_{what}_tokens") for m in state.rounds] for what in ("prompt", "completion"))
+    known = [m.billed_tokens for m in state.rounds if m.billed_tokens is not None]
+    calls = [m.requests for m in state.rounds if m.requests is not None]
+    partly = "at least " if len(known) < len(state.rounds) else ""
+    return Figure(
+        "Billed tokens",
+        f"{partly}{sum(known):,}" if known else words.NOT_KNOWN,
+        f"{_sum(prompt)} prompt + {_sum(output)} output" if known else "the server does not say",
+        "What the server counted for this run, without its baselines: a batch of prefixes bills the prompt once for "
+        f"each. Calls per round: {words.number(sum(calls) / len(calls) if calls else None)}.",
+    )
+
+
+def _sum(counts: list[int | None]) -> str:
+    known = [n for n in counts if n is not None]
+    return f"{sum(known):,}" if known else words.NOT_KNOWN
+
+
+def _times(factor: float | None) -> str:
+    return words.NOT_KNOWN if factor is None else words.number(factor) + " ×"
+
+
+def _compared(factor: float | None, other: str) -> tuple[Tone, str]:
+    if factor is None:
+        return "neutral", ""
+    return ("bad", f"slower than {other}") if factor < 1 else ("good", f"faster than {other}")
+
+
 def numbers(state: RunState, settings: Settings) -> list[Figure]:
     """The cards of a run, most wanted first."""
     latest = state.latest
+    remote = is_remote(state)
     return [
         speedup(state),
+        *([speedup_per_call(state)] if remote else []),
         Figure(
             "Accepted per round",
             words.number(latest.accepted_per_round if latest else None),
@@ -78,6 +129,7 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
             f"tokens in {len(state.rounds):,} rounds",
             f"Tokens emitted so far; the budget is {settings.max_tokens:,}.",
         ),
+        *([billed(state)] if remote else []),
     ]
 
 

@@ -7,9 +7,9 @@ import re
 import unicodedata
 
 from specviz.errors import SpecvizError
-from specviz.events import Error, FinishReason
+from specviz.events import Error, FinishReason, Way
 from specviz.metrics import Node
-from specviz.settings import RuleName
+from specviz.settings import RuleName, Verification
 
 NOT_KNOWN = "n/a"
 MINUS = "\N{MINUS SIGN}"
@@ -21,6 +21,27 @@ FINISHES: dict[FinishReason, str] = {
     "context_full": "the context window is full",
     "stopped": "stopped by you",
 }
+
+#: How a round is verified, for the line above a run; whole rows are the ordinary case and need no word.
+WAYS: dict[Way, str] = {
+    "rows": "",
+    "scoring": "scored by the server",
+    "prefixes": "prefixes in one call",
+    "generating": "server writes on its own",
+}
+
+#: What each way to verify means for whoever has to choose one.
+VERIFICATIONS: dict[Verification, str] = {
+    "auto": "The best way that the server can do and that is exact at these settings.",
+    "scoring": "The server scores the drafted tokens in one call; each is kept with its exact probability.",
+    "prefixes": "All prefixes of the block go in one call and the server draws a token behind each. Exact at any "
+    "settings; bills the prompt K + 1 times.",
+    "generating": "The server writes K + 1 tokens on its own; the draft stays while it is equal. Works everywhere, and "
+    "saves nothing against streaming.",
+}
+
+#: Parts of a round's time that one word does not say.
+PARTS: dict[str, str] = {"call": "server call (network and computing)"}
 
 
 def number(value: float | None, digits: int = 2, unit: str = "") -> str:

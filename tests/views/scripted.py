@@ -14,8 +14,10 @@ from specviz.events import (
     RunStarted,
     TimeSplit,
     VerifyResult,
+    Way,
 )
 from specviz.metrics import RunState, Tally
+from specviz.ports import Verdict
 
 EXACT = Guarantee("EXACT", "Rejection sampling: every token is distributed as the target's own.")
 
@@ -47,10 +49,19 @@ def token_name(token: Token) -> str:
 
 @dataclass
 class Story:
-    """Writes a run's events round by round."""
+    """Writes a run's events round by round.
+
+    Attributes:
+        way: any but "rows" makes it a run of a remote target, whose calls nobody divides into network and computing.
+        billed: prompt and output tokens of each of its rounds, which takes one call.
+    """
 
     baseline_tps: float | None = 20.0
     guarantee: Guarantee = EXACT
+    way: Way = "rows"
+    per_call_tps: float | None = None
+    billed: tuple[int, int] | None = None
+    prompt_text: str = "Hello"
     events: list[Event] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     written: bytes = b""
@@ -59,7 +70,8 @@ class Story:
         self.tally = Tally(self.baseline_tps)
         self.events.append(
             RunStarted(
-                "scripted", "toy", "toy", {}, self.guarantee, True, 300, 4096, (1, 2), "Hello", 0.0, self.baseline_tps
+                "scripted", "toy", "toy", {}, self.guarantee, True, 300, 4096, (1, 2), self.prompt_text, 0.0,
+                self.baseline_tps, self.per_call_tps, self.way,
             )
         )  # fmt: skip
 
@@ -91,13 +103,24 @@ class Story:
                 self.ids.append(200 + i)
                 self.written += token_bytes(kept)
         split = TimeSplit(50.0, 10.0, 0.0, 0.0, 30.0, 6.0)
+        if self.way != "rows":
+            split = TimeSplit(50.0, 10.0, None, None, None, 6.0, call_ms=30.0)
         self.events.append(
             self.tally.add(
                 drafted=len(drafts), tested=accepted + rejected, accepted=accepted, emitted=len(self.ids) - start,
-                split=split, guarantee=self.guarantee, note=note,
+                split=split, guarantee=self.guarantee, note=note, verdict=self._cost(),
             )
         )  # fmt: skip
         return self
+
+    def _cost(self) -> Verdict | None:
+        if self.billed is None:
+            return None
+        prompt, output = self.billed
+        return Verdict(
+            (), (), self.guarantee, None, None, None, None,
+            billed_prompt_tokens=prompt, billed_completion_tokens=output, requests=1,
+        )  # fmt: skip
 
     def done(self, reason: FinishReason = "max_tokens") -> Story:
         t = self.tally

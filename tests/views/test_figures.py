@@ -1,5 +1,8 @@
+import dataclasses
+
 import pytest
 
+from specviz.events import TimeSplit
 from specviz.metrics import RunState
 from specviz.views import figures
 from specviz.views.palette import BAD, GOOD, MIDDLING, NEUTRAL
@@ -54,6 +57,34 @@ def test_the_last_ten_rounds_add_up_to_their_wall_time():
     assert figure.data[0].x == tuple(str(n) for n in range(3, 13))
     for column in zip(*(bar.y for bar in figure.data), strict=True):
         assert sum(column) == pytest.approx(50.0)
+
+
+def _remote(baseline_tps: float | None = 20.0, per_call_tps: float | None = 8.0) -> RunState:
+    story = Story(baseline_tps, way="scoring", per_call_tps=per_call_tps)
+    return story.round(["a"], 1, "b").round(["a"], 1, "b").state()
+
+
+def test_a_remote_run_is_compared_with_both_baselines():
+    bars = figures.speed_bars(_remote()).data[0]
+    assert dict(zip(bars.y, bars.x, strict=True)) == {
+        "a call per token": 8.0, "streaming": 20.0, "speculative": pytest.approx(40.0)
+    }  # fmt: skip
+    assert bars.marker.color == (NEUTRAL, NEUTRAL, GOOD)
+    assert figures.speed_bars(_remote(80.0)).data[0].marker.color[2] == BAD, "slower than streaming"
+    assert figures.speed_bars(_remote(per_call_tps=None)).data[0].x[0] is None
+
+
+def test_a_call_that_nobody_divides_is_one_part_and_unknown_parts_are_no_zeros():
+    figure = figures.latency_bars(_remote())
+    assert [bar.name for bar in figure.data] == ["draft", "server call (network and computing)", "rule", "other"]
+    assert [sum(column) for column in zip(*(bar.y for bar in figure.data), strict=True)] == [50.0, 50.0]
+
+
+def test_waiting_for_a_busy_server_is_not_called_network():
+    story = Story(way="scoring").round(["a"], 1, "b")
+    waited = dataclasses.replace(story.events[-1], split=TimeSplit(50.0, 10.0, 5.0, 15.0, 10.0, 6.0))
+    bars = {bar.name: bar.y for bar in figures.latency_bars(RunState().apply_all([waited])).data}
+    assert (bars["network"], bars["waiting"]) == ((5.0,), (15.0,))
 
 
 def test_no_template_travels_with_a_figure():

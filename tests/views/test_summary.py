@@ -27,6 +27,48 @@ def test_without_a_baseline_there_is_no_speedup():
     assert (card.value, card.note, card.tone) == ("n/a", "", "neutral")
 
 
+def _remote(baseline_tps: float | None = 80.0, billed: tuple[int, int] | None = (120, 3)) -> RunState:
+    story = Story(baseline_tps, way="prefixes", per_call_tps=10.0, billed=billed)
+    return story.round(["a"], 1, "b").round(["a"], 1, "b").state()
+
+
+def test_a_remote_run_has_a_factor_for_each_baseline():
+    card = _card(_remote(), "Speed-up")
+    assert (card.value, card.note, card.tone) == ("0.50 ×", "slower than streaming", "bad")
+    card = _card(_remote(), "Against single calls")
+    assert (card.value, card.note, card.tone) == ("4.00 ×", "faster than a call per token", "good")
+    assert _card(_remote(None), "Speed-up").value == "n/a"
+    assert "Against single calls" not in [f.name for f in summary.numbers(_rounds(20.0), Settings())]
+
+
+def test_billed_tokens_are_summed_and_never_zero_where_the_server_does_not_count():
+    card = _card(_remote(), "Billed tokens")
+    assert (card.value, card.note) == ("246", "240 prompt + 6 output") and "Calls per round: 1.00" in card.help
+    card = _card(_remote(billed=None), "Billed tokens")
+    assert (card.value, card.note) == ("n/a", "the server does not say")
+    assert "Billed tokens" not in [f.name for f in summary.numbers(_rounds(20.0), Settings())]
+    story = Story(way="scoring", billed=(7, 1)).round(["a"], 1, "b")
+    story.billed = None
+    assert _card(story.round(["a"], 1, "b").state(), "Billed tokens").value == "at least 8"
+
+
+@pytest.mark.parametrize(
+    ("way", "rule", "temperature", "said"),
+    [
+        ("rows", "probabilistic", 0.7, "probabilistic"),
+        ("scoring", "probabilistic", 0.7, "probabilistic"),
+        ("prefixes", "probabilistic", 0.7, "probabilistic (own draws compared)"),
+        ("generating", "deterministic", 0.7, "deterministic (own draws compared)"),
+        ("prefixes", "probabilistic", 0.0, "probabilistic"),
+        ("prefixes", "greedy", 0.7, "greedy"),
+        ("scoring", "threshold", 0.7, "threshold τ = 0.3"),
+    ],
+)
+def test_the_rule_in_force_is_named(way, rule, temperature, said):
+    """CASES 4: the acceptance rate of own draws is another one than that of rejection sampling."""
+    assert summary.rule_in_force(Settings(rule=rule, temperature=temperature), Story(way=way).state()) == said
+
+
 def test_accepted_and_tokens_per_round_are_two_numbers_with_two_names():
     story = Story()
     for i in range(43):

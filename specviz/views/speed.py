@@ -1,0 +1,51 @@
+"""How fast a run is, and what it is to be compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specviz.metrics import RunState
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """Tokens per second, None where not measured.
+
+    Attributes:
+        speculative: of the run. plain: of the same target without a draft; a remote one streams.
+        per_call: of a remote target that is called for every single token.
+    """
+
+    speculative: float | None
+    plain: float | None
+    per_call: float | None
+
+    @property
+    def speedup(self) -> float | None:
+        """Against plain decoding, of a remote target against streaming."""
+        return _ratio(self.speculative, self.plain)
+
+    @property
+    def speedup_per_call(self) -> float | None:
+        """Against one call per token."""
+        return _ratio(self.speculative, self.per_call)
+
+
+def speeds(state: RunState) -> Speeds:
+    """As they stand after the last round."""
+    started = state.started
+    plain = started.baseline_tps if started else None
+    if state.done is not None:
+        speculative, plain = state.done.tokens_per_second, state.done.baseline_tps
+    else:
+        speculative = state.latest.effective_tps if state.latest else None
+    return Speeds(speculative, plain, started.per_call_tps if started else None)
+
+
+def is_remote(state: RunState) -> bool:
+    """Whether a server decodes: whole rows come from a model in this process alone."""
+    return state.started is not None and state.started.way != "rows"
+
+
+def _ratio(fast: float | None, slow: float | None) -> float | None:
+    return fast / slow if fast and slow else None
