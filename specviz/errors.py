@@ -13,6 +13,7 @@ SpecvizError
 │   ├── RefusedError         it refused the key, the model or the request
 │   ├── UnreachableError     no answer: no connection, a time-out, busy for too long
 │   ├── AnswerError          it answered, but the answer cannot be used
+│   │   └── LackingError     the answer lacks what the server was found able to give
 │   └── IncapableError       it cannot do what the settings ask for
 ├── StoppedError             a wait was ended because the run was stopped
 └── RunError                 a run failed or cannot be started
@@ -110,6 +111,10 @@ class UnreachableError(RemoteError):
 
 class AnswerError(RemoteError):
     """An answer that cannot be used: not JSON, cut, or with values that cannot be true."""
+
+
+class LackingError(AnswerError):
+    """An answer without what was asked for and the server was found able to give: too few rows, choices or ids."""
 
 
 class IncapableError(RemoteError):
