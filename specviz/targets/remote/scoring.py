@@ -1,0 +1,378 @@
+"""Verify a round by the log-probabilities of the draft's tokens: rejection sampling through one call.
+
+The call scores the draft and draws one token behind it, which is the bonus. What takes the place of a refused token
+comes from the row's best tokens where they decide, else from samples of the target's own; `knowledge` says how, and
+how exact that is. Only a refusal whose place the best tokens do not fill costs another request.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import exp
+
+import numpy as np
+
+from specviz.alternatives import TOP
+from specviz.errors import AnswerError, IncapableError, LackingError
+from specviz.events import Alternative, Guarantee
+from specviz.ports import Decision, Proposal, Tokenizer, Verdict
+from specviz.sampling import Row, promise
+from specviz.settings import Rule, Sampling
+from specviz.targets.remote import answers
+from specviz.targets.remote.costs import Cost
+from specviz.targets.remote.knowledge import Known, keeps, know
+from specviz.targets.remote.thinning import OwnSamples, Sample, refill
+from specviz.targets.remote.values import Choice, Completions, Findings, Likely, Request, Scored
+
+#: The N that is asked for: what servers give without being asked to raise their limit.
+BEST = 20
+# One token's log-probability may be printed twice; it is the same number.
+_SAME = 1e-3
+# Servers score more tokens than a tokenizer names: their rows are padded.
+_PADDING = 1.01
+
+
+def verify(
+    api: Completions,
+    findings: Findings,
+    context: Sequence[int],
+    proposal: Proposal,
+    sampling: Sampling,
+    rule: Rule,
+    rng: np.random.Generator,
+    tokenizer: Tokenizer,
+    vocab_size: int,
+) -> Verdict:
+    """Score a block, and decide it position by position until the first refusal.
+
+    Args:
+        context: ids; the server takes ids. proposal: may be empty, which is one step of plain decoding.
+        rng: of u, of what is drawn from the row's best tokens, and of the seed of the one call.
+
+    Raises:
+        IncapableError: the rule or the settings need what this way or this server cannot give.
+        AnswerError: an answer contradicts itself, or lacks what was asked for.
+    """
+    check(findings, sampling, rule)
+    return _Round(api, findings, tuple(context), proposal, sampling, rule, rng, tokenizer, vocab_size).verdict()
+
+
+def check(findings: Findings, sampling: Sampling, rule: Rule) -> None:
+    """Whether a round can be verified in this way at all.
+
+    Raises:
+        IncapableError: it cannot; says why.
+    """
+    if rule.name == "deterministic":
+        raise IncapableError("The rule deterministic compares the target's own draws, which scoring does not make.")
+    if not findings.scores:
+        raise IncapableError("The server does not give log-probabilities of given tokens.")
+    if _greedy(sampling, rule) and not findings.top:
+        raise IncapableError("The server does not say which token is the most probable one.")
+    unclear = findings.after_temperature is None or (findings.after_temperature and not findings.top)
+    if rule.name == "probabilistic" and sampling.temperature not in (0, 1) and unclear:
+        raise IncapableError(
+            "It is not known whether the server's log-probabilities are before or after the temperature.",
+            "Temperature 0 and 1 need no answer to that.",
+        )
+
+
+def _greedy(sampling: Sampling, rule: Rule) -> bool:
+    return sampling.temperature == 0 or rule.name == "greedy"
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What the server says about one position.
+
+    Attributes:
+        best: its N best tokens. known: what they tell; None where it is undecided which tokens the settings keep.
+        shown: for the alternatives: `known`, or the row before top-k and top-p.
+    """
+
+    best: tuple[Likely, ...]
+    known: Known | None
+    shown: Known
+
+    def logprob(self, token_id: int) -> float | None:
+        return next((b.logprob for b in self.best if b.token_id == token_id), None)
+
+    def alternatives(self, tokenizer: Tokenizer, vocab_size: int) -> tuple[Alternative, ...]:
+        return tuple(
+            Alternative(b.token_id, tokenizer.token_name(b.token_id), b.logprob, self.shown.prob(b.token_id, b.logprob))
+            for b in self.best[:TOP]
+            if b.token_id is not None and b.token_id < vocab_size
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A position as the rule left it; p and acceptance None where the target's own draw decided."""
+
+    kept: bool
+    final: Sample
+    p: float | None = None
+    acceptance: float | None = None
+    u: float | None = None
+
+
+class _Round:
+    def __init__(
+        self,
+        api: Completions,
+        findings: Findings,
+        context: tuple[int, ...],
+        proposal: Proposal,
+        sampling: Sampling,
+        rule: Rule,
+        rng: np.random.Generator,
+        tokenizer: Tokenizer,
+        vocab_size: int,
+    ) -> None:
+        self._api, self._findings, self._context, self._proposal = api, findings, context, proposal
+        self._sampling, self._rule, self._rng = sampling, rule, rng
+        self._tokenizer, self._vocab_size = tokenizer, vocab_size
+        self._n = min(findings.top, BEST)
+        # A drawn bonus would make greedy text half sampled.
+        self._asked = Sampling() if _greedy(sampling, rule) else sampling
+        self._cost, self._waited_s = Cost(), 0.0
+
+    def verdict(self) -> Verdict:
+        began = time.perf_counter()
+        draft = self._proposal.token_ids
+        choice = self._score()
+        decisions: list[Decision] = []
+        epsilon = 0.0
+        for position, row in enumerate(_rows(choice, draft)):
+            view = self._view(row.top)
+            _agree(row, view.best, self._n)
+            outcome = self._decide(position, row, view)
+            # The choice between the row and the target's own draw was the row's, so the latter is exact.
+            epsilon = max(epsilon, view.known.epsilon if view.known else 0.0)
+            decisions.append(self._decision(position, row, view, outcome))
+            if not outcome.kept:
+                decisions += [Decision(status="ignored", draft_id=i, final_id=None) for i in draft[position + 1 :]]
+                break
+        else:
+            decisions.append(self._bonus(choice))
+        spent = time.perf_counter() - began
+        verdict = Verdict(
+            decisions=tuple(decisions),
+            token_ids=tuple(d.final_id for d in decisions if d.final_id is not None),
+            guarantee=_guarantee(self._rule, self._sampling, epsilon),
+            compute_ms=None,
+            rule_ms=(spent - self._waited_s) * 1000,
+        )
+        return replace(verdict, **self._cost.as_fields())
+
+    # The server.
+
+    def _call(self, request: Request) -> tuple[Choice, ...]:
+        began = time.perf_counter()
+        reply = self._api.complete(request, engine=self._findings.engine)
+        self._waited_s += time.perf_counter() - began
+        answer = answers.read(reply.body, request, self._findings.engine)
+        self._cost += Cost.of(reply, answer)
+        return answer.choices
+
+    def _request(self, ids: tuple[int, ...], top: int, samples: int = 1) -> Request:
+        return Request(
+            prompts=(ids,),
+            temperature=self._asked.temperature,
+            top_k=self._asked.top_k,
+            top_p=self._asked.top_p,
+            samples=samples,
+            # Some servers take 0 for "none at all".
+            top=max(1, top),
+            # Rows that share a seed may share their noise.
+            seed=int(self._rng.integers(2**31)) if samples == 1 else None,
+        )
+
+    def _score(self) -> Choice:
+        draft = self._proposal.token_ids
+        request = self._request(self._context + draft, self._n)
+        if draft:
+            request = replace(request, echo=True, tail=len(draft))
+        return self._call(request)[0]
+
+    def _own(self, position: int, known: Known | None) -> OwnSamples:
+        """Samples of the target's behind the context and the first draft tokens."""
+        prompt = self._context + self._proposal.token_ids[:position]
+
+        def ask(n: int) -> list[Sample]:
+            choices = self._call(self._request(prompt, 0 if self._is_raw() else self._n, n))
+            return [self._sample(c, known) for c in choices]
+
+        return OwnSamples(ask)
+
+    def _sample(self, choice: Choice, known: Known | None) -> Sample:
+        logprob = self._untempered(choice.rows[0], known) if choice.rows else None
+        if logprob is None and known is not None and known.tail > 0 and self._rule.name == "probabilistic":
+            raise LackingError("The server gave no log-probability for a token that it generated.")
+        return Sample(self._generated(choice), logprob)
+
+    def _generated(self, choice: Choice) -> int:
+        token = choice.token_ids[0] if choice.token_ids else choice.rows[0].token_id if choice.rows else None
+        if token is None:
+            raise LackingError("The server does not say the id of the token that it generated.")
+        if not 0 <= token < self._vocab_size:
+            raise AnswerError(f"The server generated token {token}, outside the vocabulary of {self._vocab_size}.")
+        return token
+
+    def _untempered(self, row: Scored, known: Known | None) -> float | None:
+        """The log-probability at temperature 1 of a generated token; None where it cannot be known."""
+        if row.logprob is None or self._is_raw():
+            return row.logprob
+        if known is None or not len(known.ids) or self._cut() or not self._findings.after_temperature:
+            return None
+        # Both rows are of one position: the best token, known in both, gives the difference in normalisers.
+        best = int(known.ids[0])
+        here = next((b.logprob for b in row.top if b.token_id == best), None)
+        if here is None:
+            raise LackingError("The server gave a row without its most probable token.")
+        first = (np.log(known.probs[0]) + known.log_z) / known.power
+        return float(min(0.0, first + (row.logprob - here) / known.power))
+
+    def _cut(self) -> bool:
+        return self._asked.top_k > 0 or self._asked.top_p < 1
+
+    def _is_raw(self) -> bool:
+        """Whether generated rows are at temperature 1, with nothing cut."""
+        if self._asked.temperature == 0 or self._findings.after_temperature is False:
+            return True
+        return self._asked.temperature == 1 and not self._cut()
+
+    def _view(self, top: Sequence[Likely]) -> _View:
+        # A server may add the scored token to its N best; which tokens are known must not depend on it.
+        best = tuple(sorted((b for b in top), key=lambda b: -b.logprob))[: self._n]
+        named = [b for b in best if b.token_id is not None]
+        ids, logprobs = [b.token_id for b in named if b.token_id is not None], [b.logprob for b in named]
+        size = int(self._vocab_size * _PADDING)
+        whole = len(named) == len(best) >= min(self._n, self._vocab_size)
+        if len(set(ids)) < len(ids):
+            raise AnswerError("The server gives two log-probabilities to one of its most probable tokens.")
+        if _greedy(self._sampling, self._rule) and (not best or best[0].token_id is None):
+            raise LackingError("The server does not say which token is the most probable one.")
+        known = know(ids, logprobs, self._sampling, size, whole=whole)
+        shown = known or know(ids, logprobs, Sampling(self._sampling.temperature), size, whole=whole)
+        assert shown is not None
+        return _View(best, known, shown)
+
+    # The rule.
+
+    def _decide(self, position: int, row: Scored, view: _View) -> _Outcome:
+        x, q, known = self._proposal.token_ids[position], self._proposal.q[position], view.known
+        p = known.prob(x, row.logprob) if known else None
+        if _greedy(self._sampling, self._rule):
+            return self._most_probable(x, q, p, int(view.shown.ids[0]))
+        own = self._own(position, known)
+        if known is None or p is None:
+            drawn = own.next()
+            return _Outcome(drawn.token_id == x, drawn)
+        if self._rule.name == "threshold":
+            kept = p >= self._rule.tau
+            return _Outcome(kept, Sample(x) if kept else refill(known, None, own, self._rng), p, float(kept))
+        qx = _drawn_with(x, q)
+        acceptance, u = keeps(p, qx), float(self._rng.random())
+        if u < acceptance:
+            return _Outcome(True, Sample(x), p, acceptance, u)
+        return _Outcome(False, refill(known, q, own, self._rng, qx - p), p, acceptance, u)
+
+    def _most_probable(self, x: int, q: Row, p: float | None, best: int) -> _Outcome:
+        if self._rule.name != "probabilistic":
+            return _Outcome(x == best, Sample(best), p, float(x == best))
+        _drawn_with(x, q)
+        return _Outcome(x == best, Sample(best), p, float(x == best), float(self._rng.random()))
+
+    # What is recorded.
+
+    def _decision(self, position: int, row: Scored, view: _View, outcome: _Outcome) -> Decision:
+        x, final = self._proposal.token_ids[position], outcome.final
+        known_of_final = row.logprob if final.token_id == x else view.logprob(final.token_id)
+        if not final.token_id < self._vocab_size:
+            raise AnswerError(f"Token {final.token_id} is outside the vocabulary of {self._vocab_size}.")
+        return Decision(
+            status="accepted" if outcome.kept else "rejected",
+            draft_id=x,
+            final_id=final.token_id,
+            p=outcome.p,
+            q=self._proposal.q[position].prob(x),
+            acceptance=outcome.acceptance,
+            u=outcome.u,
+            draft_logprob_target=row.logprob,
+            final_logprob=final.logprob if known_of_final is None else known_of_final,
+            alternatives=view.alternatives(self._tokenizer, self._vocab_size),
+        )
+
+    def _bonus(self, choice: Choice) -> Decision:
+        token = self._generated(choice)
+        row = choice.rows[0] if choice.rows else None
+        plain = Decision(status="bonus", draft_id=None, final_id=token)
+        if row is None or row.logprob is None:
+            return plain
+        if not self._is_raw():
+            told = self._findings.after_temperature and not self._cut()
+            return replace(plain, p=exp(min(0.0, row.logprob)) if told else None)
+        view = self._view(row.top)
+        return replace(
+            plain,
+            p=view.known.prob(token, row.logprob) if view.known else None,
+            draft_logprob_target=row.logprob,
+            final_logprob=row.logprob,
+            alternatives=view.alternatives(self._tokenizer, self._vocab_size),
+        )
+
+
+def _rows(choice: Choice, draft: tuple[int, ...]) -> Sequence[Scored]:
+    """The rows of the draft's tokens."""
+    rows = choice.prompt[-len(draft) :] if draft else ()
+    if tuple(r.token_id for r in rows) != draft:
+        raise AnswerError("The server scored other tokens than it was given.")
+    if any(r.logprob is None for r in rows):
+        raise LackingError("The server gave no log-probability for a token that it was to score.")
+    return rows
+
+
+def _agree(row: Scored, best: tuple[Likely, ...], n: int) -> None:
+    """Refuse a row that says two things.
+
+    Raises:
+        AnswerError: the token's own log-probability is not the one that it has among the best, or it is more probable
+            than the least of them, and not there.
+    """
+    told = row.logprob if row.logprob is not None else 0.0
+    there = next((b.logprob for b in best if b.token_id == row.token_id), None)
+    named = all(b.token_id is not None for b in best)
+    missing = there is None and named and len(best) >= n > 0 and told > best[-1].logprob + _SAME
+    if missing or (there is not None and abs(there - told) > _SAME):
+        raise AnswerError(
+            f"The server contradicts itself: token {row.token_id} has the log-probability {told:.4f}, and "
+            + (f"{there:.4f} among the most probable ones." if there is not None else "is not among the best.")
+        )
+
+
+def _drawn_with(x: int, q: Row) -> float:
+    qx = q.prob(x)
+    if qx <= 0:
+        raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from the q that came with it")
+    return qx
+
+
+def _guarantee(rule: Rule, sampling: Sampling, epsilon: float) -> Guarantee:
+    promised = promise(rule, sampling)
+    if promised.kind == "LOSSY":
+        return promised
+    if sampling.temperature == 0:
+        return Guarantee("EXACT", "Temperature 0: every token is the target's most probable one.")
+    if epsilon == 0:
+        return Guarantee(
+            "EXACT", "Rejection sampling with the target's own probabilities; what it lacks is drawn by the target."
+        )
+    return Guarantee(
+        "BOUNDED",
+        f"At temperature {sampling.temperature:g} the best tokens do not tell the target's normaliser; a token's "
+        f"distribution is off by at most {epsilon:.2g} (total variation).",
+        epsilon,
+    )

@@ -1,0 +1,110 @@
+"""A token in place of a refused one, from the row's best tokens and samples of the target's own.
+
+The algorithm and what it may cost are at the head of `knowledge`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil
+
+import numpy as np
+
+from specviz.errors import AnswerError
+from specviz.sampling import Row, draw
+from specviz.targets.remote.knowledge import HOLD, Known, left, passes
+
+#: Samples in the first request for a position, and in any: what servers take without being asked to raise a limit.
+FIRST, MOST = 32, 128
+# e⁻³⁷ is the rounding of a double: what is rarer than this does not happen.
+_NEVER = 37
+# A share below this is not waited for to the end: what that changes is below the rounding of log-probabilities.
+_RARE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A token that the target drew by itself; `logprob` is its own at temperature 1, where it can be known."""
+
+    token_id: int
+    logprob: float | None = None
+
+
+@dataclass(slots=True)
+class OwnSamples:
+    """Independent samples of the target's behind one context, asked for in batches.
+
+    Attributes:
+        ask: n → n samples. used: how many were looked at.
+    """
+
+    ask: Callable[[int], list[Sample]]
+    used: int = 0
+    _waiting: deque[Sample] = field(default_factory=deque)
+    _last: int = 0
+
+    def next(self, share: float = 1.0) -> Sample:
+        """One more, as the target drew it.
+
+        Args:
+            share: of the samples that will do; a batch is large enough that one of it most likely does.
+        """
+        if not self._waiting:
+            size = min(MOST, 2 * self._last) if self._last else FIRST
+            # Three times 1/share: with e⁻³ none of the batch will do.
+            size = min(size, ceil(3 / share)) if share < 1 else 1
+            self._waiting.extend(self.ask(size))
+            self._last = size
+        self.used += 1
+        return self._waiting.popleft()
+
+
+def refill(known: Known, q: Row | None, own: OwnSamples, rng: np.random.Generator, refused: float = 1.0) -> Sample:
+    """A draw from norm((p - q)⁺), or from p where there is no q; exact as far as p̂ is.
+
+    Args:
+        refused: q(x) - p̂(x) of the token that was refused, which is how likely a look ends at least.
+
+    Raises:
+        AnswerError: the samples cannot come from the row that the server told.
+    """
+    weights = left(known, q)
+    inside = float(weights.sum())
+    if inside + known.tail == 0:
+        return own.next()
+    looks = known.looks if known.error else ceil(_NEVER / max(refused, _RARE))
+    for _ in range(looks):
+        if known.tail == 0 or rng.random() * (inside + known.tail) < inside:
+            return Sample(int(known.ids[draw(weights, rng)]))
+        # Without a P every sample lies outside, and what decides is whether it passes.
+        sample = _outside(known, own, known.tail if len(known.ids) else min(1.0, max(refused, _RARE)))
+        if q is None or rng.random() < passes(known.prob(sample.token_id, sample.logprob), q.prob(sample.token_id)):
+            return sample
+    if known.error == 0 and refused >= _RARE:
+        raise _contradiction(f"a draft token was refused for being too probable, and none of {looks} samples is rarer")
+    return own.next()
+
+
+def _outside(known: Known, own: OwnSamples, share: float) -> Sample:
+    """The next own sample that is none of P; after many, one that may be."""
+    best = set(known.ids.tolist())
+    patience = HOLD if known.error else ceil(_NEVER / max(known.tail, _RARE))
+    for _ in range(patience):
+        sample = own.next(share)
+        if sample.token_id not in best:
+            return sample
+    if known.error == 0 and known.tail >= _RARE:
+        raise _contradiction(
+            f"{known.tail:.1%} of its samples should be none of its {len(best)} best tokens, and of {patience} none was"
+        )
+    return own.next()
+
+
+def _contradiction(what: str) -> AnswerError:
+    return AnswerError(
+        f"The server's samples do not fit its log-probabilities: {what}.",
+        "It may apply sampling settings of its own (top_k, top_p, min_p, penalties): switch them off there, or verify "
+        "by prefixes.",
+    )
