@@ -57,6 +57,7 @@ class Reply:
         call_ms: from sending to the last byte of the successful attempt.
         waited_ms: failed attempts and the pauses before repeating them.
         sent_bytes, received_bytes: bodies, of all attempts.
+        attempts: how often it was sent; a failed attempt may have been billed all the same.
     """
 
     body: Any
@@ -65,6 +66,7 @@ class Reply:
     waited_ms: float = 0.0
     sent_bytes: int = 0
     received_bytes: int = 0
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
