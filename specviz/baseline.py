@@ -1,4 +1,8 @@
-"""The baseline: plain decoding by the same target, measured, never estimated from verify times."""
+"""The baseline: plain decoding by the same target, measured, never estimated from verify times.
+
+A remote target has two. It can stream: one call, and the tokens as they come, which is what one would do without a
+draft. And it can be called once per token, which is what speculative decoding does with its rounds made smallest.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from specviz.decoding import autoregressive
-from specviz.errors import RunError
+from specviz.errors import RemoteError, RunError, StoppedError
 from specviz.events import Error, Metrics
-from specviz.ports import Capabilities, OnProgress, Progress, Target
+from specviz.ports import Capabilities, OnProgress, Progress, Streaming, Target
 from specviz.settings import Sampling, Settings
 
 TOKENS = 32
+#: One call per token costs a prompt each: a few tell what there is to know.
+CALLS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +29,15 @@ class Baseline:
 
     Attributes:
         tokens_per_second: without the first token, which holds the prefill; None when nothing else was decoded, and
-            when the measurement was cut short.
+            when the measurement was cut short. Of a remote target, streamed; where its stream cannot be counted, the
+            same as `per_call_tps`.
         complete: whether all tokens were decoded; only then may it stand for other prompts.
+        per_call_tps: of a remote target, with one call per token, the first left out.
     """
 
     tokens_per_second: float | None
     complete: bool
+    per_call_tps: float | None = None
 
 
 def measure(
@@ -39,19 +48,49 @@ def measure(
     on_progress: OnProgress = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
     tokens: int = TOKENS,
+    calls: int = CALLS,
 ) -> Baseline:
     """Decode a few dozen tokens plainly, on this prompt, at these sampling settings, and time them.
 
     Goes on past stop tokens: a short answer must not make a short measurement. Leaves the target's cache empty.
 
+    Args:
+        tokens: to decode plainly, or streamed.
+        calls: to make of a target that can stream, one per token.
+
     Raises:
         RunError: the target failed on the way.
     """
+    if not isinstance(target, Streaming):
+        what = "Measuring plain decoding"
+        return _plain(target, prompt_ids, settings, on_progress, cancelled, tokens, what)
+    room = target.capabilities.max_context - len(prompt_ids)
+    streamed = _streamed(target, prompt_ids, settings.sampling, on_progress, cancelled, min(tokens + 1, room), tokens)
+    what = "Measuring one call per token"
+    each = _plain(target, prompt_ids, settings, on_progress, cancelled, calls, what)
+    if cancelled():
+        return Baseline(None, complete=False)
+    per_call = each.tokens_per_second
+    if streamed.tokens_per_second is None:
+        return Baseline(per_call, each.complete, per_call)
+    return Baseline(streamed.tokens_per_second, streamed.complete and each.complete, per_call)
+
+
+def _plain(
+    target: Target,
+    prompt_ids: Sequence[int],
+    settings: Settings,
+    on_progress: OnProgress,
+    cancelled: Callable[[], bool],
+    tokens: int,
+    what: str,
+) -> Baseline:
+    """One token a round, as the loop decodes without a draft."""
     target.reset()
     endless = dataclasses.replace(target.capabilities, stop_ids=frozenset())
     plain = dataclasses.replace(settings, draft="none", max_tokens=tokens + 1, stop=())
     walls: list[float] = []
-    on_progress(Progress("Measuring plain decoding", 0, tokens, "tokens"))
+    on_progress(Progress(what, 0, tokens, "tokens"))
     events = autoregressive(
         _WithLimits(target, endless), prompt_ids, plain, np.random.default_rng(settings.seed), cancelled=cancelled
     )
@@ -60,7 +99,7 @@ def measure(
             raise RunError(f"The baseline failed: {event.message}", event.remedy)
         if isinstance(event, Metrics):
             walls.append(event.split.wall_ms)
-            on_progress(Progress("Measuring plain decoding", min(len(walls), tokens), tokens, "tokens"))
+            on_progress(Progress(what, min(len(walls), tokens), tokens, "tokens"))
     target.reset()
     steady = walls[1:]
     if not steady or cancelled():
@@ -68,9 +107,45 @@ def measure(
     return Baseline(len(steady) / (sum(steady) / 1000), complete=len(steady) == tokens)
 
 
-def key(target_name: str, sampling: Sampling) -> tuple[str, Sampling]:
-    """What a measured baseline may be reused for in one session: the same target at the same sampling settings."""
-    return target_name, sampling
+def _streamed(
+    target: Streaming,
+    prompt_ids: Sequence[int],
+    sampling: Sampling,
+    on_progress: OnProgress,
+    cancelled: Callable[[], bool],
+    budget: int,
+    tokens: int,
+) -> Baseline:
+    """Tokens behind the first piece of a streamed answer, over the time since it came.
+
+    A server that cannot stream, or does not say how many tokens it sends, has no such baseline.
+    """
+    what = "Measuring plain decoding, streamed"
+    nothing = Baseline(None, complete=False)
+    on_progress(Progress(what, 0, tokens, "tokens"))
+    came: list[tuple[float, int]] = []
+    try:
+        for at, count in target.stream_plain(prompt_ids, sampling, budget):
+            if count is None or cancelled():
+                return nothing
+            came.append((at, count))
+            on_progress(Progress(what, min(sum(n for _, n in came), tokens), tokens, "tokens"))
+    except (RemoteError, StoppedError):
+        return nothing
+    counted = [(at, count) for at, count in came if count]
+    behind = sum(count for _, count in counted[1:])
+    if not behind or (seconds := counted[-1][0] - counted[0][0]) <= 0:
+        return nothing
+    return Baseline(behind / seconds, complete=sum(n for _, n in counted) > tokens)
+
+
+def key(target_name: str, sampling: Sampling, where: str = "") -> tuple[str, str, Sampling]:
+    """What a measured baseline may be reused for in one session: the same target at the same sampling settings.
+
+    Args:
+        where: the address of a remote target.
+    """
+    return target_name, where, sampling
 
 
 class _WithLimits:

@@ -6,20 +6,25 @@ imported when it is needed: the lists below cost no model library.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from specviz.errors import ModelError, PairingError, UnknownModelError, UnsupportedModelError
+from specviz.connection import Secret, connection
+from specviz.environment import environment
+from specviz.errors import ModelError, PairingError, SettingsError, UnknownModelError, UnsupportedModelError
 from specviz.models import store
 from specviz.models.distilled import check_target, is_distilled, read_description
 from specviz.models.known import KNOWN, KnownModel
 from specviz.models.pairing import Vocabulary
+from specviz.models.remote_tokenizer import TOY, RemoteTokenizer
 from specviz.models.toy import ToyScorer, ToyTokenizer
 from specviz.ports import Capabilities, Drafter, OnProgress, Target
+from specviz.remote_target import RemoteBuilder, is_remote, model_of
+from specviz.remote_target import check as check_remote
 from specviz.runner import ModelHost, Pair
 from specviz.settings import Settings, split_draft
 
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from specviz.drafters.model import ModelDrafter
     from specviz.models.distilled_model import DistilledModel
     from specviz.models.language_model import LanguageModel
+    from specviz.targets.remote.values import Findings
 
 #: How far the toy draft is from the toy target, in nats; about seven of ten of its tokens are kept.
 TOY_NOISE = 0.8
@@ -50,10 +56,31 @@ class Choice:
     reason: str
 
 
-def targets() -> list[Choice]:
-    """Every target that can be chosen by name."""
+def targets(variables: Mapping[str, str] | None = None) -> list[Choice]:
+    """Every target that can be chosen by name; asks no server.
+
+    Args:
+        variables: the environment, which may name a server; None reads it.
+    """
     toy = Choice("toy", "Toy", "A table of 294 tokens: instant, no download, made-up sentences.", True, "")
-    return [*(_model_choice("local:", model) for model in KNOWN if not model.distilled_for), toy]
+    local = (_model_choice("local:", model) for model in KNOWN if not model.distilled_for)
+    return [*local, *_remote_choices(variables), toy]
+
+
+def _remote_choices(variables: Mapping[str, str] | None) -> list[Choice]:
+    """The server that the environment names, if it names one."""
+    detail = "A server with a completions API; what it can do is tried out when it is used."
+    try:
+        variables = environment() if variables is None else variables
+        if not any(variables.get(name, "").strip() for name in ("TARGET_BASE_URL", "CEREBRAS_API_KEY")):
+            return []
+        named = Settings.resolve({"target": "openai"}, environment=variables)
+        host = connection(named, variables).shown.partition("://")[2].partition("/")[0]
+    except SettingsError as exc:
+        return [Choice("openai:", "Remote target", detail, False, str(exc))]
+    if not (model := model_of(named.target)):
+        return [Choice("openai:", f"A model at {host}", detail, False, "TARGET_MODEL says which.")]
+    return [Choice(named.target, f"{model} at {host}", detail, True, "")]
 
 
 def drafts(target: str) -> list[Choice]:
@@ -90,8 +117,11 @@ def _distilled_choice(model: KnownModel, target: str) -> Choice:
     choice = _model_choice("model:", model)
     reason = "" if choice.available else "This copy of specviz lacks its weights."
     known = _known(target)
+    title = next(k.title for k in KNOWN if k.name == model.distilled_for)
+    if known is None and is_remote(target):
+        # What runs there under another name is not known before it was asked.
+        return choice if reason else replace(choice, reason=f"For a server that runs {title}.")
     if known is None or known.name != model.distilled_for:
-        title = next(k.title for k in KNOWN if k.name == model.distilled_for)
         reason = f"It was distilled for {title} alone."
     return replace(choice, available=not reason, reason=reason)
 
@@ -105,7 +135,7 @@ def _lookup_first(choice: Choice) -> Choice:
 def _known(name: str) -> KnownModel | None:
     """The known model that a name with its prefix means; None for any other, and for one that means nothing."""
     kind, _, model = name.partition(":")
-    if kind not in ("local", "model") or not model:
+    if kind not in ("local", "model", "openai") or not model:
         return None
     try:
         return store.resolve(model).known
@@ -119,10 +149,14 @@ def _family(name: str) -> str | None:
     return known.vocabulary if known else None
 
 
-def check(settings: Settings) -> None:
+def check(settings: Settings, variables: Mapping[str, str] | None = None) -> None:
     """Refuse names that mean nothing, before any work.
 
+    Args:
+        variables: the environment, which may name a server; None reads it.
+
     Raises:
+        SettingsError: a remote target has no address.
         UnknownModelError: no such drafter, target or model.
         UnsupportedModelError: a folder or file on this machine that cannot be used; a distilled draft as target.
         PairingError: the toy with another model; two families; a draft that was distilled for another target.
@@ -131,11 +165,16 @@ def check(settings: Settings) -> None:
     if kind == "local" and name:
         _refuse_as_target(store.resolve(name))
         store.inspect(name)
+    elif is_remote(settings.target):
+        check_remote(settings, environment() if variables is None else variables)
+        if settings.tokenizer not in ("", TOY):
+            store.resolve(settings.tokenizer)
     elif settings.target != "toy":
-        known = ", ".join(c.name for c in targets())
+        known = ", ".join(c.name for c in targets({}))
         raise UnknownModelError(
             f"Unknown target {settings.target!r}.",
-            f"Known: {known}; or local: with a Hugging Face repository, a folder or a .gguf file.",
+            f"Known: {known}; or local: with a Hugging Face repository, a folder or a .gguf file; or openai: with the "
+            "name of a model that a server has.",
         )
     lookup_first, draft = split_draft(settings.draft)
     kind, _, name = draft.partition(":")
@@ -149,20 +188,28 @@ def check(settings: Settings) -> None:
         )
     if draft in ("none", "ngram"):
         return
+    speaks = _speaks(settings)
     if source is not None and (folder := _distilled_folder(source)):
-        if settings.target == "toy":
+        if speaks == "toy":
             check_target(draft, read_description(folder), ToyTokenizer().vocabulary)
-    elif (settings.target == "toy") != (draft == "toy"):
+    elif (speaks == "toy") != (draft == "toy"):
         raise PairingError(
             f"Draft {draft} and target {settings.target} have different vocabularies: the toy pair has one of its own.",
             "Use toy with toy, or n-gram lookup, which fits every target.",
         )
-    ours, theirs = _family(draft), _family(settings.target)
+    ours, theirs = _family(draft), _family(speaks)
     if ours and theirs and ours != theirs:
         raise PairingError(
             f"Draft {draft} and target {settings.target} have different vocabularies: {ours} and {theirs}.",
             "Take a draft of the target's own family, or n-gram lookup, which fits every target.",
         )
+
+
+def _speaks(settings: Settings) -> str:
+    """The name of what has the target's tokens: the target itself, or what the settings say of a remote one."""
+    if not is_remote(settings.target) or not settings.tokenizer:
+        return settings.target
+    return TOY if settings.tokenizer == TOY else f"model:{settings.tokenizer}"
 
 
 def _distilled_folder(source: store.ModelSource) -> Path | None:
@@ -180,10 +227,28 @@ def _refuse_as_target(source: store.ModelSource) -> None:
         )
 
 
-class Builder:
-    """Makes pairs, and keeps the models of the last one loaded. Belongs to the thread that calls it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Built:
+    """A target, and what a drafter has to fit."""
 
-    def __init__(self) -> None:
+    target: Target
+    stop_ids: frozenset[int]
+    vocabulary: Vocabulary
+    where: str = ""
+    close: Callable[[], None] | None = None
+
+
+class Builder:
+    """Makes pairs, and keeps the models of the last one loaded. Belongs to the thread that calls it.
+
+    Args:
+        variables: the environment, where the address of a remote target and its key may stand; None reads it anew for
+            each pair.
+    """
+
+    def __init__(self, variables: Mapping[str, str] | None = None) -> None:
+        self._variables = variables
+        self._remote = RemoteBuilder()
         self._loaded: dict[str, LanguageModel] = {}
         self._distilled: dict[str, DistilledModel] = {}
 
@@ -192,20 +257,35 @@ class Builder:
         settings: Settings,
         on_progress: OnProgress = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
+        key: Secret | None = None,
     ) -> Pair:
         """Fetch and load what is missing, then check that draft and target fit.
+
+        Args:
+            on_progress, cancelled: of this wait, and of every wait of the pair for its server.
+            key: opens a remote target; without one, the environment's does.
 
         Raises:
             UnknownModelError, UnsupportedModelError, DownloadError: a model cannot be had.
             PairingError: the vocabularies differ.
+            RemoteError: a server does not answer, refuses, or cannot do what the settings ask for.
         """
-        check(settings)
-        wanted = [name.partition(":")[2] for name in (settings.target, settings.draft)]
+        variables = environment() if self._variables is None else self._variables
+        check(settings, variables)
+        target = "" if is_remote(settings.target) else settings.target
+        wanted = [name.partition(":")[2] for name in (target, settings.draft)]
         # Two large models may not fit beside a third.
         self._loaded = {name: model for name, model in self._loaded.items() if name in wanted}
         self._distilled = {name: model for name, model in self._distilled.items() if name in wanted}
-        target, stop_ids = self._target(settings, on_progress, cancelled)
-        return Pair(self._drafter(settings, target, stop_ids, on_progress, cancelled), target)
+        built = self._target(settings, variables, key, on_progress, cancelled)
+        try:
+            drafter = self._drafter(settings, built, on_progress, cancelled)
+        except BaseException:
+            if built.close:
+                built.close()
+            raise
+        pair = Pair(drafter, built.target, built.where)
+        return replace(pair, close=built.close) if built.close else pair
 
     def _model(self, name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> LanguageModel:
         if name not in self._loaded:
@@ -222,27 +302,33 @@ class Builder:
         return self._distilled[name]
 
     def _target(
-        self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]
-    ) -> tuple[Target, frozenset[int]]:
+        self,
+        settings: Settings,
+        variables: Mapping[str, str],
+        key: Secret | None,
+        on_progress: OnProgress,
+        cancelled: Callable[[], bool],
+    ) -> _Built:
+        if is_remote(settings.target):
+            remote = self._remote.build(settings, variables, key, on_progress, cancelled)
+            tokens = remote.tokens
+            return _Built(remote.target, tokens.stop_ids, tokens.vocabulary, remote.shown, remote.close)
         from specviz.targets.local import LocalTarget
 
         if settings.target == "toy":
             toy = ToyTokenizer()
             limits = Capabilities(True, toy.vocab_size, TOY_CONTEXT, toy.stop_ids)
-            return LocalTarget("toy", ToyScorer(toy), toy, limits), toy.stop_ids
+            return _Built(LocalTarget("toy", ToyScorer(toy), toy, limits), toy.stop_ids, toy.vocabulary)
         model = self._model(settings.target.partition(":")[2], on_progress, cancelled)
         tokenizer = model.tokenizer
         limits = Capabilities(True, tokenizer.vocab_size, model.max_context, tokenizer.stop_ids)
-        return LocalTarget(settings.target, model.scorer(), tokenizer, limits), tokenizer.stop_ids
+        local = LocalTarget(settings.target, model.scorer(), tokenizer, limits)
+        return _Built(local, tokenizer.stop_ids, tokenizer.vocabulary)
 
     def _drafter(
-        self,
-        settings: Settings,
-        target: Target,
-        stop_ids: frozenset[int],
-        on_progress: OnProgress,
-        cancelled: Callable[[], bool],
+        self, settings: Settings, built: _Built, on_progress: OnProgress, cancelled: Callable[[], bool]
     ) -> Drafter:
+        stop_ids = built.stop_ids
         lookup_first, draft = split_draft(settings.draft)
         if draft == "none":
             from specviz.drafters.none import NoDrafter
@@ -252,7 +338,7 @@ class Builder:
             from specviz.drafters.ngram import NgramDrafter
 
             return NgramDrafter(settings.ngram_max, settings.ngram_min, stop_ids)
-        model = self._model_drafter(draft, settings, target, stop_ids, on_progress, cancelled)
+        model = self._model_drafter(draft, settings, built, on_progress, cancelled)
         if not lookup_first:
             return model
         from specviz.drafters.combined import SHORTEST, CombinedDrafter
@@ -264,13 +350,13 @@ class Builder:
         self,
         draft: str,
         settings: Settings,
-        target: Target,
-        stop_ids: frozenset[int],
+        built: _Built,
         on_progress: OnProgress,
         cancelled: Callable[[], bool],
     ) -> ModelDrafter:
         from specviz.drafters.model import ModelDrafter
 
+        target, stop_ids = built.target, built.stop_ids
         certain = settings.min_confidence or 0.0
         if draft == "toy":
             toy = ToyTokenizer()
@@ -285,7 +371,7 @@ class Builder:
         name = draft.partition(":")[2]
         if is_distilled(store.pull(name, on_progress, cancelled)):
             distilled = self._distilled_model(name, on_progress, cancelled)
-            distilled.check_target(self._target_vocabulary(settings))
+            distilled.check_target(built.vocabulary)
             return ModelDrafter(
                 draft,
                 distilled.scorer(),
@@ -298,7 +384,7 @@ class Builder:
         from specviz.models.pairing import check_pair
 
         model = self._model(name, on_progress, cancelled)
-        check_pair(model.tokenizer.vocabulary, self._target_vocabulary(settings))
+        check_pair(model.tokenizer.vocabulary, built.vocabulary)
         return ModelDrafter(
             draft,
             model.scorer(),
@@ -309,11 +395,30 @@ class Builder:
             min_confidence=certain,
         )
 
-    def _target_vocabulary(self, settings: Settings) -> Vocabulary:
-        """Of the target, which is loaded by now."""
-        if settings.target == "toy":
-            return ToyTokenizer().vocabulary
-        return self._loaded[settings.target.partition(":")[2]].tokenizer.vocabulary
+
+def probe_target(
+    settings: Settings,
+    variables: Mapping[str, str] | None = None,
+    key: Secret | None = None,
+    on_progress: OnProgress = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[Findings, RemoteTokenizer, str]:
+    """What the server of a remote target can do, tried out anew.
+
+    Returns:
+        The findings; the tokenizer that it was asked with, and whose that is; the address, as it may be shown.
+
+    Raises:
+        SettingsError, ModelError: the target is no remote one, has no address, or its tokenizer cannot be had.
+        RemoteError: the server cannot be reached or refuses.
+    """
+    variables = environment() if variables is None else variables
+    if not is_remote(settings.target):
+        raise UnknownModelError(
+            f"{settings.target} is no remote target: there is no server to try out.", "Give --target openai:MODEL."
+        )
+    check(settings, variables)
+    return RemoteBuilder().probe(settings, variables, key, on_progress, cancelled)
 
 
 def make_host() -> ModelHost:

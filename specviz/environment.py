@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dotenv import dotenv_values
 
+from specviz.connection import Secret
 from specviz.errors import SettingsError
-from specviz.settings import SECRETS
+from specviz.settings import SECRETS, without_secrets
 
 _SHORTEST_SECRET = 8
 
@@ -30,6 +33,25 @@ def environment(folder: Path | None = None) -> dict[str, str]:
     return {k: v for k, v in found.items() if v is not None} | dict(os.environ)
 
 
-def secrets(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Values of secret variables, to be struck out of what is written; a short one would strike out ordinary text."""
-    return tuple(v for name in SECRETS if len(v := variables.get(name, "")) >= _SHORTEST_SECRET)
+def secrets(variables: Mapping[str, str], key: Secret | None = None) -> tuple[str, ...]:
+    """What must be struck out of whatever is written: secret variables, what a base URL hides, and a key.
+
+    A short one is left out: it would strike out ordinary text.
+    """
+    url = variables.get("TARGET_BASE_URL", "").strip()
+    found = [*(variables.get(name, "").strip() for name in SECRETS), *_hidden_in(url), key.value if key else ""]
+    return tuple(dict.fromkeys(s for s in found if len(s) >= _SHORTEST_SECRET))
+
+
+def _hidden_in(url: str) -> list[str]:
+    """The whole URL where there is more to it than an address, and the parts that an address has not."""
+    try:
+        parts = urlsplit(url)
+        if without_secrets(url) == url.rstrip("/"):
+            return []
+    except (ValueError, SettingsError):
+        return [url]
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    basic = base64.b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
+    values = [value for _, value in parse_qsl(parts.query)]
+    return [url, basic, password, parts.password or "", parts.query, *values]

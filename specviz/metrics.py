@@ -30,6 +30,8 @@ from specviz.ports import Verdict
 WINDOW = 50
 
 NodeStatus = Literal["pending", "accepted", "rejected", "ignored", "resampled", "bonus"]
+#: What a run is compared with: plain decoding in this process, or by a server in one of two ways.
+Baseline = Literal["plain decoding", "streaming", "one call per token"]
 #: What stays in the output.
 EMITTED: frozenset[NodeStatus] = frozenset({"accepted", "resampled", "bonus"})
 
@@ -109,6 +111,18 @@ class RunState:
     def finish_reason(self) -> FinishReason | None:
         """Why the run ended; None while it runs and after a failure."""
         return self.done.finish_reason if self.done else None
+
+    @property
+    def baseline(self) -> Baseline:
+        """What the baseline of this run is.
+
+        A server whose stream could not be counted is compared with one call per token instead.
+        """
+        started = self.started
+        if started is None or started.way == "rows":
+            return "plain decoding"
+        calls = started.baseline_tps is not None and started.baseline_tps == started.per_call_tps
+        return "one call per token" if calls else "streaming"
 
     def output_bytes(self) -> bytes:
         """The text so far as UTF-8; its end may be part of a character."""
@@ -237,7 +251,8 @@ class Tally:
         self.rounds += 1
         if self.rounds == 1:
             self.first_emitted, self.first_ms = emitted, split.wall_ms
-        self.total = self.total + split
+        # Not added to the zeros of no round at all: a part that no round knows stays unknown.
+        self.total = self.total + split if self.rounds > 1 else split
         self._last.append((tested, accepted, split))
         recent = list(self._last)
         return Metrics(

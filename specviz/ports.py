@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -44,9 +44,9 @@ class Progress:
     """How far a wait has come: a download, a conversion, a load, a baseline.
 
     Attributes:
-        what: for a person, as in "Downloading SmolLM2-135M-Instruct".
+        what: for a person, as in "Downloading SmolLM2-135M-Instruct"; empty where a wait is over.
         done, total: in `unit`; total None while it is unknown.
-        unit: "bytes", "tokens" or "steps".
+        unit: "bytes", "tokens", "steps" or "s".
     """
 
     what: str
@@ -193,6 +193,22 @@ class Drafter(Protocol):
 
     def reset(self) -> None:
         """Forget caches: the next call starts as the first one did."""
+        ...
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A target that can also decode plainly in one long answer, which is what a server does best without a draft."""
+
+    def stream_plain(
+        self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
+    ) -> Iterator[tuple[float, int | None]]:
+        """Pieces of one streamed answer, past stop tokens where the server can be told so.
+
+        Yields:
+            Seconds of `time.perf_counter` at which a piece came, and how many tokens it brought; None where the server
+            does not say.
+        """
         ...
 
 

@@ -69,11 +69,35 @@ def _versions() -> dict[str, str]:
 
 def line(data: dict[str, Any], secrets: Iterable[str] = ()) -> str:
     """One JSON line with its newline. The text of `secrets` is struck out, wherever it came from."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for secret in secrets:
-        # As it stands inside a JSON string.
-        text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "[secret]")
-    return text + "\n"
+    hidden = tuple(secrets)
+    text = _dump(data)
+    return (_dump(_struck(data, hidden)) if _holds(text, hidden) else text) + "\n"
+
+
+def without(event: Event, secrets: Iterable[str]) -> Event:
+    """The event, or one that is equal but for the `secrets` in its texts."""
+    hidden, data = tuple(secrets), to_json(event)
+    return from_json(_struck(data, hidden)) if _holds(_dump(data), hidden) else event
+
+
+def _dump(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _holds(text: str, secrets: tuple[str, ...]) -> bool:
+    # As they stand inside a JSON string.
+    return any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets)
+
+
+def _struck(value: Any, secrets: tuple[str, ...]) -> Any:
+    if isinstance(value, dict):
+        return {name: _struck(v, secrets) for name, v in value.items()}
+    if isinstance(value, list):
+        return [_struck(v, secrets) for v in value]
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, "[secret]")
+    return value
 
 
 def lines(settings: Settings, events: Iterable[Event], secrets: Iterable[str] = ()) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specviz.catalog import Builder, check
+from specviz.connection import Secret
 from specviz.errors import DownloadError, PromptError, RunError, UnknownModelError
 from specviz.events import Done, Error
 from specviz.ports import OnProgress, Progress, Verdict
@@ -56,7 +57,7 @@ class Endless:
     def __init__(self) -> None:
         self.resets = 0
 
-    def build(self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]) -> Pair:
+    def build(self, settings: Settings, *_: Any) -> Pair:
         pair = Builder().build(settings)
         target, real = pair.target, pair.target.verify
 
@@ -82,7 +83,7 @@ class Blocking:
     def __init__(self) -> None:
         self.gate, self.entered, self.thread = threading.Event(), threading.Event(), ""
 
-    def build(self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]) -> Pair:
+    def build(self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool], *_: Any) -> Pair:
         self.thread = threading.current_thread().name
         self.entered.set()
         on_progress(Progress("Downloading", 3, 10, "bytes"))
@@ -251,7 +252,7 @@ def test_a_bug_is_an_error_event_and_the_host_lives_on(
     class Broken:
         calls = 0
 
-        def build(self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]) -> Pair:
+        def build(self, settings: Settings, *_: Any) -> Pair:
             self.calls += 1
             if self.calls == 1:
                 raise ZeroDivisionError("oops")
@@ -286,3 +287,84 @@ def test_fifty_runs_leave_one_thread(hosts: Callable[..., ModelHost]) -> None:
     for _ in range(50):
         drained(host.start(Settings(target="toy", draft="ngram", max_tokens=5), "the"))
     assert threading.active_count() == before
+
+
+class Served:
+    """The toy as if a server decoded it: it says what it was opened with, whom it waits for, and when it is let go."""
+
+    def __init__(self, where: str = "http://one") -> None:
+        self.where, self.keys, self.closed = where, [], 0
+        self.waiting, self.go_on = threading.Event(), threading.Event()
+        self.go_on.set()
+
+    def build(
+        self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool], key: Secret | None = None
+    ) -> Pair:
+        self.keys.append(key.value if key else None)
+        pair = Builder().build(settings)
+        real = pair.target.verify
+
+        def verify(*arguments: Any) -> Verdict:
+            if not self.go_on.is_set():
+                on_progress(Progress("The server is busy: waiting", 0, 3, "steps"))
+                self.waiting.set()
+                assert self.go_on.wait(10)
+                on_progress(Progress(""))
+                if self.keys[-1] == "fails-with-it":
+                    raise RunError(f"refused {self.keys[-1]}")
+            return real(*arguments)
+
+        pair.target.verify = verify  # type: ignore[method-assign]
+        return dataclasses.replace(pair, where=self.where, close=self.close)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_key_opens_the_target_and_is_gone_with_the_run(hosts: Callable[..., ModelHost]) -> None:
+    served = Served()
+    host = hosts(lambda: served)
+    run = drained(host.start(TOY, "the draft", key=Secret("sk-planted-0123")))
+    assert served.keys == ["sk-planted-0123"] and served.closed == 1
+    drained(host.start(TOY, "the draft"))
+    assert served.keys == ["sk-planted-0123", None] and served.closed == 2
+    assert run.key is None
+    assert "planted" not in repr(vars(run)) + repr(vars(host)) + "".join(run.trace_lines())
+
+
+def test_a_key_in_an_event_is_struck_out_before_anybody_sees_it(hosts: Callable[..., ModelHost]) -> None:
+    served = Served()
+    run = hosts(lambda: served).start(
+        Settings(target="toy", draft="toy", system="x"), "the", key=Secret("fails-with-it")
+    )
+    served.go_on.clear()
+    until(served.waiting.is_set)
+    served.go_on.set()
+    drained(run)
+    assert run.state.error and "refused [secret]" in run.state.error.message
+    assert "fails-with-it" not in "".join(run.trace_lines()) and served.closed == 1
+
+
+def test_waits_within_a_run_are_shown_and_then_gone(hosts: Callable[..., ModelHost]) -> None:
+    served = Served()
+    host = hosts(lambda: served)
+    drained(host.start(TOY, "the"))  # measures the baseline
+    served.go_on.clear()
+    run = host.start(TOY, "the")
+    until(served.waiting.is_set)
+    assert run.phase == "running" and run.progress == Progress("The server is busy: waiting", 0, 3, "steps")
+    seen: list[Progress | None] = []
+    real = run.report
+    run.report = lambda progress: (real(progress), seen.append(run.progress))  # type: ignore[method-assign,assignment]
+    served.go_on.set()
+    drained(run)
+    assert run.state.done and run.progress is None
+
+
+def test_baselines_of_one_name_at_two_addresses_are_two(hosts: Callable[..., ModelHost]) -> None:
+    served = Served()
+    host = hosts(lambda: served)
+    for where in ("http://one", "http://two", "http://one"):
+        served.where = where
+        drained(host.start(TOY, "the"))
+    assert [where for _, where, _ in host._baselines] == ["http://one", "http://two"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
-from contextlib import ExitStack
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,12 @@ from specviz.cli.terminal import (
 )
 from specviz.decoding import speculative
 from specviz.environment import environment, secrets
-from specviz.errors import DownloadError, PromptError
+from specviz.errors import DownloadError, PromptError, StoppedError
 from specviz.events import Metrics
 from specviz.metrics import RunState
 from specviz.prompt import prepare, refuse_empty
-from specviz.settings import RULES, Settings, draft_name
+from specviz.runner import Pair
+from specviz.settings import RULES, VERIFICATIONS, Settings, draft_name
 from specviz.trace import TraceWriter
 
 _HELP = """\
@@ -36,6 +38,10 @@ Decode one prompt with a draft, and say what it bought.
 
 Tokens that the draft got right are green, replaced ones yellow, bonus tokens blue. --json prints one object instead.
 The baseline is measured first: a few dozen tokens of plain decoding by the same target at the same settings.
+
+A remote target is openai:MODEL with --base-url (or TARGET_BASE_URL): any server with an OpenAI-compatible completions
+API. What it can do is tried out first, and decides how a round is verified. Its key comes from TARGET_API_KEY alone.
+It has two baselines: its own streaming, and one call per token.
 
 Exact output: the rules probabilistic and deterministic, and greedy at temperature 0. The rule threshold is lossy.
 Settings come from the command line, then the environment, then .env (see .env.example), then defaults.
@@ -53,7 +59,25 @@ def add_generate(commands: Any) -> None:
     source = p.add_mutually_exclusive_group(required=True)
     source.add_argument("--prompt", help="the prompt; - reads standard input")
     source.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a file")
-    p.add_argument("--target", help="local:NAME or toy (default: local:smollm2-135m)")
+    p.add_argument("--target", help="local:NAME, openai:MODEL or toy (default: local:smollm2-135m)")
+    p.add_argument(
+        "--base-url",
+        dest="base_url",
+        metavar="URL",
+        help="of a remote target's API, as http://127.0.0.1:8000/v1 (default: TARGET_BASE_URL)",
+    )
+    p.add_argument(
+        "--tokenizer",
+        metavar="NAME",
+        help="where a remote target's tokenizer comes from: a known model, a folder or a Hugging Face repository "
+        "(default: the target's own where its name tells, else the draft model's)",
+    )
+    p.add_argument(
+        "--verification",
+        choices=VERIFICATIONS,
+        help="how a remote target verifies a round: scoring the draft in one call, drawing a token behind each of its "
+        "prefixes, or generating on its own and comparing (default: auto, the best exact way that the server allows)",
+    )
     p.add_argument(
         "--draft",
         type=draft_name,
@@ -99,7 +123,7 @@ def add_generate(commands: Any) -> None:
 
 _FIELDS = (
     "target", "draft", "k", "temperature", "top_k", "top_p", "max_tokens", "rule", "tau", "seed", "system", "raw",
-    "ngram_max", "ngram_min", "min_confidence",
+    "ngram_max", "ngram_min", "min_confidence", "tokenizer", "verification",
 )  # fmt: skip
 
 
@@ -107,15 +131,18 @@ def _run(options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in _FIELDS}
     given["stop"] = tuple(options.stop) if options.stop else None
     variables = environment()
+    if options.base_url is not None:
+        # Not into the settings: it may hold a password, and they never do.
+        variables["TARGET_BASE_URL"] = options.base_url
     settings = Settings.resolve(given, environment=variables)
     prompt = _read_prompt(options)
     refuse_empty(prompt)
-    catalog.check(settings)
+    catalog.check(settings, variables)
     with ExitStack() as stack:
         stopping = stack.enter_context(stop_on_interrupt("Stopping after this step. Ctrl-C once more ends at once."))
         # Before any work: a file that cannot be written should not cost a run.
         trace = stack.enter_context(TraceWriter(options.trace, settings, secrets(variables))) if options.trace else None
-        state = _decode(options, settings, prompt, stopping, trace)
+        state = _decode(options, settings, variables, prompt, stopping, trace)
     if state is None:
         return INTERRUPTED
     if options.json:
@@ -132,6 +159,7 @@ def _run(options: argparse.Namespace) -> int:
 def _decode(
     options: argparse.Namespace,
     settings: Settings,
+    variables: Mapping[str, str],
     prompt: str,
     stopping: threading.Event,
     trace: TraceWriter | None,
@@ -143,18 +171,29 @@ def _decode(
     """
     progress = ProgressLine()
     try:
-        pair = catalog.Builder().build(settings, progress, stopping.is_set)
-    except DownloadError:
+        pair = catalog.Builder(variables).build(settings, progress, stopping.is_set)
+    except (DownloadError, StoppedError):
         if stopping.is_set():
             return None
         raise
+    with closing(pair):
+        return _decode_with(pair, options, settings, prompt, stopping, trace, progress)
+
+
+def _decode_with(
+    pair: Pair,
+    options: argparse.Namespace,
+    settings: Settings,
+    prompt: str,
+    stopping: threading.Event,
+    trace: TraceWriter | None,
+    progress: ProgressLine,
+) -> RunState | None:
     text, prompt_ids = prepare(pair.target, settings, prompt)
-    measured = None
+    measured = baseline.Baseline(None, complete=False)
     if not options.no_baseline and not stopping.is_set():
-        measured = baseline.measure(
-            pair.target, prompt_ids, settings, on_progress=progress, cancelled=stopping.is_set
-        ).tokens_per_second
-    progress.clear()
+        measured = baseline.measure(pair.target, prompt_ids, settings, on_progress=progress, cancelled=stopping.is_set)
+    progress.beside_text()
     if stopping.is_set():
         return None
     events = speculative(
@@ -164,7 +203,8 @@ def _decode(
         settings,
         np.random.default_rng(settings.seed),
         prompt_text=text,
-        baseline_tps=measured,
+        baseline_tps=measured.tokens_per_second,
+        per_call_tps=measured.per_call_tps,
         cancelled=stopping.is_set,
     )
     state, printer = RunState(), Printer()
@@ -219,7 +259,6 @@ def print_summary(state: RunState) -> None:
     def figure(value: float | None, form: str) -> str:
         return "n/a" if value is None else format(value, form)
 
-    tps, base = data["tokens_per_second"], data["baseline_tokens_per_second"]
     lines = [
         f"{data['guarantee']}: {data['guarantee_reason']}"
         if data["guarantee"]
@@ -230,8 +269,8 @@ def print_summary(state: RunState) -> None:
         f"(accepted {data['accepted']} of {data['tested']} tested, {data['drafted']} drafted)",
         f"accepted per round {figure(data['accepted_per_round'], '.3f')}, "
         f"tokens per round {figure(data['tokens_per_round'], '.3f')}",
-        f"{figure(tps, '.1f')} tokens/s over {_steady_tokens(state)} tokens, {figure(base, '.1f')} in plain decoding: "
-        f"{_verdict(data['speedup'])}",
+        *_remote_lines(data),
+        f"{figure(data['tokens_per_second'], '.1f')} tokens/s over {_steady_tokens(state)} tokens, {_compared(data)}",
     ]
     print("\n".join(map(safe, lines)), file=sys.stderr)
 
@@ -247,9 +286,36 @@ def _steady_tokens(state: RunState) -> int:
     return sum(r.emitted for r in state.rounds[1:])
 
 
-def _verdict(speedup: float | None) -> str:
+def _remote_lines(data: dict[str, Any]) -> list[str]:
+    """How a remote target verified, and what it counted."""
+    if data["way"] in (None, "rows"):
+        return []
+    prompt, completion = data["billed_prompt_tokens"], data["billed_completion_tokens"]
+    billed = " + ".join(
+        f"{what} {'n/a' if count is None else f'{count:,}'}"
+        for what, count in (("prompt", prompt), ("completion", completion))
+    )
+    requests = "n/a" if data["requests"] is None else f"{data['requests']:,}"
+    return [f"verified by {data['way']}, {requests} requests; billed tokens: {billed}"]
+
+
+def _compared(data: dict[str, Any]) -> str:
+    """Both baselines of a remote target, the one of any other, and what the run is against them."""
+    base, kind, per_call = data["baseline_tokens_per_second"], data["baseline"], data["per_call_tokens_per_second"]
+    if base is None:
+        return "n/a in plain decoding: speed-up n/a"
+    speed = _verdict(data["speedup"], kind)
+    if kind == "plain decoding":
+        return f"{base:.1f} in plain decoding: {speed}"
+    if kind == "one call per token":
+        return f"{base:.1f} with one call per token: {speed} (its streaming could not be measured)"
+    if per_call is None:
+        return f"{base:.1f} streamed: {speed}"
+    times = f"{data['speedup_per_call']:.2f} x one call per token" if data["speedup_per_call"] else "n/a"
+    return f"{base:.1f} streamed: {speed}; {per_call:.1f} with one call per token: {times}"
+
+
+def _verdict(speedup: float | None, other: str) -> str:
     if speedup is None:
         return "speed-up n/a"
-    if speedup < 1:
-        return f"{speedup:.2f} x, slower than plain decoding"
-    return f"{speedup:.2f} x"
+    return f"{speedup:.2f} x" + (f", slower than {other}" if speedup < 1 else "")

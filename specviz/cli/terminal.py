@@ -71,20 +71,28 @@ class ProgressLine:
 
     def __init__(self, err: TextIO | None = None) -> None:
         self._err = err or sys.stderr
-        self._what = ""
+        self._what, self._beside_text = "", False
 
     def __call__(self, progress: Progress) -> None:
-        """Show how far a wait has come."""
-        if self._err.isatty():
-            self._err.write(f"\r\x1b[K{_words(progress)}")
+        """Show how far a wait has come; one without words says that it is over."""
+        if not progress.what:
+            self.clear()
+        elif self._err.isatty() and not self._beside_text:
+            self._err.write(f"\r\x1b[K{safe(_words(progress))}")
             self._err.flush()
         elif progress.what != self._what:
-            print(progress.what, file=self._err)
+            # The text may stand in the middle of a line.
+            print("\n" * self._beside_text + safe(progress.what), file=self._err)
         self._what = progress.what
+
+    def beside_text(self) -> None:
+        """From now on text is printed: nothing may be rewritten any more, and each new wait has its own line."""
+        self.clear()
+        self._beside_text = True
 
     def clear(self) -> None:
         """Take the line away before something else is printed."""
-        if self._what and self._err.isatty():
+        if self._what and self._err.isatty() and not self._beside_text:
             self._err.write("\r\x1b[K")
             self._err.flush()
         self._what = ""
