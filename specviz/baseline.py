@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,22 +122,39 @@ def _streamed(
     A server that cannot stream, or does not say how many tokens it sends, has no such baseline.
     """
     what = "Measuring plain decoding, streamed"
-    nothing = Baseline(None, complete=False)
     on_progress(Progress(what, 0, tokens, "tokens"))
-    came: list[tuple[float, int]] = []
+    came: list[tuple[float, int | None]] = []
     try:
-        for at, count in target.stream_plain(prompt_ids, sampling, budget):
-            if count is None or cancelled():
-                return nothing
-            came.append((at, count))
-            on_progress(Progress(what, min(sum(n for _, n in came), tokens), tokens, "tokens"))
+        with closing(target.stream_plain(prompt_ids, sampling, budget)) as pieces:
+            for piece in pieces:
+                if cancelled():
+                    return _NOTHING
+                came.append(piece)
+                on_progress(Progress(what, min(_count(came), tokens), tokens, "tokens"))
     except (RemoteError, StoppedError):
-        return nothing
+        return _NOTHING
     counted = [(at, count) for at, count in came if count]
+    if counted and len(counted) < len(came):
+        counted = _by_sum([at for at, count in came if count is None], came[-1][1])
     behind = sum(count for _, count in counted[1:])
     if not behind or (seconds := counted[-1][0] - counted[0][0]) <= 0:
-        return nothing
-    return Baseline(behind / seconds, complete=sum(n for _, n in counted) > tokens)
+        return _NOTHING
+    return Baseline(behind / seconds, complete=behind >= tokens)
+
+
+_NOTHING = Baseline(None, complete=False)
+
+
+def _count(came: Sequence[tuple[float, int | None]]) -> int:
+    """Tokens so far; one a piece, as servers mostly send them, while that is not said."""
+    return sum(1 if count is None else count for _, count in came)
+
+
+def _by_sum(times: Sequence[float], tokens: int | None) -> list[tuple[float, int]]:
+    """Pieces of which only the sum is known: the first brought one token, the others are between it and the last."""
+    if tokens is None or len(times) < 2:
+        return []
+    return [(times[0], 1), (times[-1], tokens - 1)]
 
 
 def key(target_name: str, sampling: Sampling, where: str = "") -> tuple[str, str, Sampling]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -202,12 +202,12 @@ class Streaming(Protocol):
 
     def stream_plain(
         self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
-    ) -> Iterator[tuple[float, int | None]]:
+    ) -> Generator[tuple[float, int | None]]:
         """Pieces of one streamed answer, past stop tokens where the server can be told so.
 
         Yields:
-            Seconds of `time.perf_counter` at which a piece came, and how many tokens it brought; None where the server
-            does not say.
+            Seconds of `time.perf_counter` at which a piece came, and how many tokens it brought. None where the server
+            does not say; if it tells the sum at the end, a last piece holds that.
         """
         ...
 

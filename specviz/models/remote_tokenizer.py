@@ -59,6 +59,7 @@ class TemplatedTokenizer:
         self._tokenizer, self._format = tokenizer, chat_format
         self.encode, self.decode = tokenizer.encode, tokenizer.decode
         self.token_bytes, self.token_name = tokenizer.token_bytes, tokenizer.token_name
+        self.bos_id, self.vocab_size, self.stop_ids = tokenizer.bos_id, tokenizer.vocab_size, tokenizer.stop_ids
 
     def chat(self, prompt: str, system: str = "") -> str:
         """The text to encode for one user turn, in the format."""

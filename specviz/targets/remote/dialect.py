@@ -48,12 +48,27 @@ _NO_TOP_K: dict[Engine, int] = {
     "fireworks": 0,
 }
 
+#: Who can be told not to stop where the model does.
+_CAN_GO_ON: tuple[Engine, ...] = ("vllm", "sglang", "llamacpp", "fireworks")
+
 #: Ids beside texts, and texts as they are: no BOS of the server's own in front, special tokens not left out.
 _AS_IDS: dict[Engine, dict[str, Any]] = {
     "vllm": {"return_token_ids": True, "return_tokens_as_token_ids": True, "skip_special_tokens": False},
     "sglang": {"return_token_ids": True, "skip_special_tokens": False},
     "fireworks": {"return_token_ids": True},
 }
+
+#: What is read of an answer of llama-server's own; left to itself it repeats the prompt and every setting.
+_LLAMACPP_FIELDS = (
+    "index",
+    "content",
+    "tokens",
+    "stop_type",
+    "tokens_predicted",
+    "tokens_evaluated",
+    "timings",
+    "completion_probabilities",
+)
 
 
 def body(request: Request, model: str, engine: Engine) -> dict[str, Any]:
@@ -70,6 +85,8 @@ def body(request: Request, model: str, engine: Engine) -> dict[str, Any]:
     if request.seed is not None:
         fields["seed"] = request.seed
     fields |= _top_k(request, engine) | _OFF.get(engine, {}) | _AS_IDS.get(engine, {})
+    if request.past_stop and engine in _CAN_GO_ON:
+        fields["ignore_eos"] = True
     if engine == "vllm" and any(isinstance(p, str) for p in request.prompts):
         fields["add_special_tokens"] = False
     return fields | _logprobs(request, engine) | _echo(request, engine)
@@ -78,6 +95,41 @@ def body(request: Request, model: str, engine: Engine) -> dict[str, Any]:
 def stream_body(request: Request, model: str, engine: Engine) -> dict[str, Any]:
     """The same, streamed, with the count of tokens at its end."""
     return body(request, model, engine) | {"stream": True, "stream_options": {"include_usage": True}}
+
+
+def call(request: Request, model: str, engine: Engine) -> tuple[str, dict[str, Any]]:
+    """Where to POST what: an endpoint of the server's own where that says more than the completions API."""
+    if engine == "sglang":
+        return "/generate", sglang_body(request)
+    if engine == "llamacpp":
+        return "/completion", llamacpp_body(request, model)
+    return "completions", body(request, model, engine)
+
+
+def llamacpp_body(request: Request, model: str) -> dict[str, Any]:
+    """The JSON for llama-server's own POST /completion.
+
+    Its completions API has one row for a whole character, and none for a part of one: ids get lost. Here all are named.
+    """
+    fields: dict[str, Any] = {
+        "model": model,
+        "prompt": _prompt(request.prompts),
+        "n_predict": request.max_tokens,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        **_top_k(request, "llamacpp"),
+        **_OFF["llamacpp"],
+        "return_tokens": True,
+        "response_fields": list(_LLAMACPP_FIELDS),
+        "stream": False,
+    }
+    if request.samples > 1:
+        fields["n"] = request.samples
+    if request.seed is not None:
+        fields["seed"] = request.seed
+    if request.top is not None:
+        fields["n_probs"] = max(1, request.top)
+    return fields
 
 
 def sglang_body(request: Request) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -18,7 +18,8 @@ from specviz.targets.remote.costs import Cost, Metered
 from specviz.targets.remote.draws import Judged
 from specviz.targets.remote.owed import Owed, settle
 from specviz.targets.remote.shown import Lens
-from specviz.targets.remote.values import Completions, Findings
+from specviz.targets.remote.texts import exact_text
+from specviz.targets.remote.values import Completions, Findings, Prompt, Request
 
 #: Statuses by which servers say that they do not do what was asked.
 _CANNOT = (400, 413, 422, 501)
@@ -118,6 +119,22 @@ class RemoteTarget:
         self._owed = Owed((*context, *judged.token_ids), judged.owed)
         self._worst = self._noted(worst(self._chosen(sampling, rule)[1], self._worst, judged.guarantee))
         return replace(judged, guarantee=self._worst)
+
+    def stream_plain(
+        self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
+    ) -> Generator[tuple[float, int | None]]:
+        """One streamed answer, for the baseline: see `ports.Streaming`.
+
+        Raises:
+            RemoteError: the server failed.
+            StoppedError: the wait was ended.
+        """
+        prompt: Prompt = tuple(context_ids)
+        if generating.takes_text(self._findings):
+            prompt = exact_text(context_ids, self.tokenizer, self._findings.bos_added).text
+        request = Request((prompt,), max_tokens, sampling.temperature, sampling.top_k, sampling.top_p, past_stop=True)
+        for piece in self._api.stream(request, engine=self._findings.engine):
+            yield piece.at, piece.tokens
 
     def reset(self) -> None:
         """Forget what is owed and how far the last run could be trusted. What the server cannot do stays known."""

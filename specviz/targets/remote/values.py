@@ -29,6 +29,7 @@ class Request:
         tail: how many of the prompt's last tokens need them, where a server can leave the others out.
         seed: None leaves the server's own randomness. Only for one prompt and one sample: a server may seed every row
             of a batch alike, and rows that are drawn with the same noise are not independent.
+        past_stop: go on past the end of an answer, where the server can be told so.
     """
 
     prompts: tuple[Prompt, ...]
@@ -41,6 +42,7 @@ class Request:
     echo: bool = False
     tail: int | None = None
     seed: int | None = None
+    past_stop: bool = False
 
     def __post_init__(self) -> None:
         if self.seed is not None and (len(self.prompts) > 1 or self.samples > 1):
@@ -86,7 +88,7 @@ class Completions(Protocol):
     """The API, as the rest sees it. Errors are those of `specviz.errors`; a stop raises `StoppedError`."""
 
     def complete(self, request: Request, *, engine: Engine = "") -> Reply:
-        """One call to the completions endpoint (SGLang: to /generate), repeated while that may help."""
+        """One call to the completions endpoint, or the engine's own, repeated while that may help."""
         ...
 
     def stream(self, request: Request, *, engine: Engine = "") -> Iterator[Piece]:
