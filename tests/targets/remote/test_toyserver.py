@@ -100,6 +100,20 @@ def test_parts_of_a_character_share_a_key() -> None:
     assert rows["tokens"] == [""] and "" in rows["top_logprobs"][0]
 
 
+def test_llama_server_hides_parts_of_characters() -> None:
+    tokenizer = ToyTokenizer()
+    half = tokenizer.first_half_id
+    rows = np.zeros((tokenizer.vocab_size, tokenizer.vocab_size))
+    rows[:, half] = 1.0
+    rows[half] = np.eye(tokenizer.vocab_size)[half + 1]
+    toy = ToyServer(rows.tolist(), "llamacpp", tokenizer)
+    assert ask(toy, prompt=[0], max_tokens=1, logprobs=1)["choices"][0]["logprobs"] is None
+    answer = ask(toy, prompt=[0], max_tokens=4, logprobs=1)
+    content = answer["choices"][0]["logprobs"]["content"]
+    assert [c["id"] for c in content] == [half + 1] * 2 and answer["usage"]["completion_tokens"] == 4
+    assert bytes(content[0]["bytes"]).decode() == "😀"
+
+
 def post(url: str, body: dict, key: str = "") -> bytes:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Authorization": f"Bearer {key}"})
     with urllib.request.urlopen(request, timeout=10) as answer:

@@ -114,6 +114,8 @@ class ToyServer:
             try:
                 if path.endswith("/generate") and self.dialect == "sglang":
                     return 200, self._native(body)
+                if path.endswith("/completion") and self.dialect == "llamacpp":
+                    return 200, self._llamacpp_native(body)
                 if not path.endswith("/completions"):
                     raise BadRequest(404, "Not Found")
                 return 200, self._completions(body)
@@ -284,8 +286,8 @@ class ToyServer:
             choice["logprobs"] = self._mlx_rows(ids, rows, body)
         elif self.dialect == "llamacpp":
             if asked:
-                rows_of = [self._content(i, r, int(asked)) for i, r in zip(ids, rows, strict=True)]
-                choice["logprobs"] = {"content": rows_of}
+                content = self._by_character(ids, rows, int(asked))
+                choice["logprobs"] = {"content": content} if content else None
         elif self.dialect == "llama-cpp-python":
             choice["text"] = (self._text(made.prompt) if echo else "") + text
             if asked:
@@ -385,6 +387,18 @@ class ToyServer:
             entry["top_logprobs"] = [self._content(i, row, 0, with_top=False) for i in _best(row, top)]
         return entry
 
+    def _by_character(self, ids: list[int], rows: list[np.ndarray], top: int) -> list[dict[str, Any]]:
+        """As llama-server does: a row for a whole character, with the id of its last token; none for a part."""
+        content, held = [], b""
+        for token_id, row in zip(ids, rows, strict=True):
+            held += self.tokenizer.token_bytes(token_id)
+            if _cut(held):
+                continue
+            words = {"token": held.decode(errors="replace"), "bytes": list(held)}
+            content.append(self._content(token_id, row, top) | words)
+            held = b""
+        return content
+
     def _ranked(self, token_id: int, row: np.ndarray, top: int) -> dict[str, Any]:
         """vLLM's prompt_logprobs: the token itself first, then the best."""
         ids = dict.fromkeys([token_id, *_best(row, top)])
@@ -394,6 +408,37 @@ class ToyServer:
     def _scored(self, made: Made) -> list[tuple[int, np.ndarray]]:
         """Every prompt token but the first, with the row that it stands in; always before temperature."""
         return [(made.prompt[i], self.logprobs(made.prompt[:i])) for i in range(1, len(made.prompt))]
+
+    # llama-server's own endpoint.
+
+    def _llamacpp_native(self, body: Mapping[str, Any]) -> Any:
+        """A list for several continuations, else the one alone; fields that were not asked for are left out."""
+        prompts = self._prompts(body.get("prompt"))
+        budget, samples = max(1, int(_or(body.get("n_predict"), 16))), int(_or(body.get("n"), 1))
+        made = [self._continue(p, body, budget) for p in prompts for _ in range(samples)]
+        answers = [self._llamacpp_one(i, m, body) for i, m in enumerate(made)]
+        return answers if len(answers) > 1 else answers[0]
+
+    def _llamacpp_one(self, index: int, made: Made, body: Mapping[str, Any]) -> dict[str, Any]:
+        answer = {
+            "index": index,
+            "content": self._text(made.ids),
+            "tokens": made.ids if body.get("return_tokens") else [],
+            "stop": True,
+            "model": self.name,
+            "prompt": self._text(made.prompt),
+            "stop_type": "eos" if made.finish == "stop" else "limit",
+            "tokens_predicted": len(made.ids),
+            "tokens_evaluated": len(made.prompt),
+            "tokens_cached": len(made.prompt) + len(made.ids) - 1,
+            "timings": {"cache_n": 0, "prompt_n": len(made.prompt), "prompt_ms": 2.0, "predicted_ms": 1.0},
+        }
+        top = int(_or(body.get("n_probs"), 0))
+        content = self._by_character(made.ids, made.rows, top) if top else []
+        if content:
+            answer["completion_probabilities"] = content
+        wanted = body.get("response_fields")
+        return {k: v for k, v in answer.items() if not wanted or k in wanted}
 
     # SGLang's own endpoint.
 
@@ -523,6 +568,15 @@ def _log_softmax(logits: np.ndarray) -> np.ndarray:
 
 def _best(row: np.ndarray, n: int) -> list[int]:
     return [int(i) for i in np.argsort(-row, kind="stable")[:n]]
+
+
+def _cut(data: bytes) -> bool:
+    """Whether bytes end inside a character."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as exc:
+        return exc.reason == "unexpected end of data"
+    return False
 
 
 def _finite(value: float, floor: float = -9999.0) -> float:
@@ -666,7 +720,9 @@ class InMemory:
 
     def stream(self, request: Request, *, engine: Engine = "") -> Iterator[Piece]:
         self.requests.append(request)
-        _, body = _words(request, self.toy.name, "" if engine == "sglang" else engine)
+        from specviz.targets.remote import dialect
+
+        body = dialect.stream_body(request, self.toy.name, engine)
         status, lines = self.toy.stream("/v1/completions", _wire(body))
         if status != 200:
             _reply(status, lines, sent=body)
@@ -682,9 +738,8 @@ class InMemory:
 def _words(request: Request, model: str, engine: Engine) -> tuple[str, dict[str, Any]]:
     from specviz.targets.remote import dialect
 
-    if engine == "sglang":
-        return "/generate", dialect.sglang_body(request)
-    return "/v1/completions", dialect.body(request, model, engine)
+    path, body = dialect.call(request, model, engine)
+    return path if path.startswith("/") else f"/v1/{path}", body
 
 
 def _wire(body: Any) -> Any:
