@@ -1,13 +1,18 @@
 """The baseline is plain decoding, measured; stops do not shorten it."""
 
+import dataclasses
+from collections.abc import Generator, Sequence
+from typing import Any
+
 import pytest
 
 from specviz import baseline
-from specviz.errors import RunError
+from specviz.errors import RefusedError, RunError, StoppedError
+from specviz.models.toy import ToyScorer
 from specviz.ports import Capabilities, Progress
-from specviz.settings import Settings
+from specviz.settings import Sampling, Settings
 from specviz.targets.local import LocalTarget
-from tests.toys import FixedScorer, LetterTokenizer, toy_target
+from tests.toys import TOKENIZER, FixedScorer, LetterTokenizer, toy_target
 
 
 def test_it_decodes_plainly_past_stops_and_reports_progress() -> None:
@@ -57,3 +62,91 @@ def test_a_failing_target_is_an_error() -> None:
     target = LocalTarget("gone", Gone([1.0]), LetterTokenizer(), Capabilities(True, 1, 99))
     with pytest.raises(RunError, match="baseline failed: gone"):
         baseline.measure(target, [0], Settings())
+
+
+class Served(LocalTarget):
+    """A toy that streams: `pieces` as (seconds, tokens)."""
+
+    def __init__(self, pieces: Sequence[tuple[float, int | None]], fails: Exception | None = None) -> None:
+        toy = toy_target()
+        super().__init__("served", ToyScorer(TOKENIZER), TOKENIZER, toy.capabilities)
+        self.pieces, self.fails = pieces, fails
+        self.asked: list[tuple[list[int], Sampling, int]] = []
+        self.closed = 0
+
+    def stream_plain(
+        self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
+    ) -> Generator[tuple[float, int | None]]:
+        self.asked.append((list(context_ids), sampling, max_tokens))
+        try:
+            yield from self.pieces
+            if self.fails:
+                raise self.fails
+        finally:
+            self.closed += 1
+
+
+def evenly(count: int | None, pieces: int, every_s: float = 0.5) -> list[tuple[float, int | None]]:
+    return [(100 + every_s * i, count) for i in range(pieces)]
+
+
+def measured(*arguments: Any, **options: Any) -> baseline.Baseline:
+    return baseline.measure(Served(*arguments), [0, 1], Settings(temperature=0.7), **options)
+
+
+def test_a_target_that_streams_has_two_baselines() -> None:
+    seen: list[Progress] = []
+    target = Served(evenly(1, 33))
+    found = baseline.measure(target, [0, 1], Settings(temperature=0.7, top_k=5), on_progress=seen.append)
+    assert found.tokens_per_second == pytest.approx(2.0) and found.complete
+    assert found.per_call_tps and found.per_call_tps != found.tokens_per_second
+    assert target.asked == [([0, 1], Sampling(0.7, 5), 33)] and target.closed == 1
+    last = {p.what: (p.done, p.total) for p in seen}
+    assert last == {"Measuring plain decoding, streamed": (32, 32), "Measuring one call per token": (8, 8)}
+
+
+def test_pieces_of_several_tokens_are_counted_by_tokens() -> None:
+    assert measured([(0.0, 3), (1.0, 4), (2.0, 4)]).tokens_per_second == pytest.approx(4.0)
+
+
+def test_a_sum_at_the_end_counts_the_tokens_behind_the_first() -> None:
+    found = measured([*evenly(None, 17), (150.0, 33)])
+    assert found.tokens_per_second == pytest.approx(32 / 8.0), "the time at which the sum came is no token's"
+    assert found.complete
+
+
+@pytest.mark.parametrize(
+    "pieces", [[], evenly(1, 1), evenly(None, 9), [(0.0, None), (0.0, 9)], [(1.0, 1), (1.0, 1)], [(0.0, 0), (1.0, 0)]]
+)
+def test_a_stream_that_cannot_be_counted_is_replaced_by_single_calls(pieces: list[tuple[float, int | None]]) -> None:
+    found = measured(pieces)
+    assert found.complete and found.tokens_per_second == found.per_call_tps and found.per_call_tps
+
+
+def test_a_server_that_cannot_stream_has_one_baseline() -> None:
+    found = measured([], RefusedError("no streams here", "", 400))
+    assert found.tokens_per_second == found.per_call_tps and found.per_call_tps
+
+
+def test_an_answer_that_ended_early_stands_for_its_own_prompt_only() -> None:
+    found = measured(evenly(1, 9))
+    assert found.tokens_per_second == pytest.approx(2.0) and not found.complete
+
+
+def test_cancelling_a_stream_closes_it() -> None:
+    target, asked = Served(evenly(1, 33)), iter(range(99))
+    found = baseline.measure(target, [0, 1], Settings(), cancelled=lambda: next(asked) > 5)
+    assert found == baseline.Baseline(None, False) and target.closed == 1
+    assert measured([], StoppedError("stopped"), cancelled=lambda: True) == baseline.Baseline(None, False)
+
+
+def test_the_stream_fits_the_context() -> None:
+    target = Served(evenly(1, 5))
+    target.capabilities = dataclasses.replace(target.capabilities, max_context=12)
+    baseline.measure(target, [0, 1], Settings())
+    assert target.asked[0][2] == 10
+
+
+def test_baselines_are_kept_apart_by_address_and_sampling() -> None:
+    keys = {baseline.key("openai:m", Sampling(t), where) for t in (0.0, 0.7) for where in ("http://a", "http://b", "")}
+    assert len(keys) == 6

@@ -1,10 +1,12 @@
 """The fold: counts by position, rolling window, change log."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from specviz.decoding import speculative
-from specviz.events import Guarantee, TimeSplit
+from specviz.events import Guarantee, TimeSplit, Way
 from specviz.metrics import WINDOW, RunState, Tally, rate
 from specviz.settings import Settings
 from tests.toys import TOKENIZER, toy_draft, toy_target
@@ -79,3 +81,28 @@ def test_a_refused_token_and_its_replacement_are_siblings() -> None:
     for replaced in (n for n in state.nodes if n.status == "resampled"):
         refused = [n for n in state.nodes if n.status == "rejected" and n.round == replaced.round]
         assert [n.parent for n in refused] == [replaced.parent]
+
+
+def test_what_no_round_knows_is_unknown_in_the_sum_too() -> None:
+    tally = Tally()
+    for known in (None, None, 3.0):
+        split = TimeSplit(wall_ms=10, network_ms=known, queue_ms=1.0, target_ms=None, call_ms=5.0)
+        total = tally.add(drafted=1, tested=1, accepted=1, emitted=2, split=split, guarantee=EXACT).total
+        assert total.network_ms == known and total.target_ms is None
+    assert (total.queue_ms, total.call_ms, total.wall_ms) == (3.0, 15.0, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("way", "tps", "per_call", "kind"),
+    [
+        ("rows", 5.0, None, "plain decoding"),
+        ("scoring", 5.0, 2.0, "streaming"),
+        ("scoring", 2.0, 2.0, "one call per token"),
+        ("scoring", None, None, "streaming"),
+    ],
+)
+def test_what_a_run_is_compared_with(way: Way, tps: float | None, per_call: float | None, kind: str) -> None:
+    state, _ = run_state()
+    assert state.started is not None
+    state.started = dataclasses.replace(state.started, way=way, baseline_tps=tps, per_call_tps=per_call)
+    assert state.baseline == kind

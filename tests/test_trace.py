@@ -1,5 +1,6 @@
 """Recordings: what goes in comes out, up to the crash, and no secret with it."""
 
+import dataclasses
 import errno
 import io
 import json
@@ -16,7 +17,7 @@ import pytest
 from specviz import trace
 from specviz.decoding import speculative
 from specviz.errors import TraceError
-from specviz.events import Done, Event, Metrics
+from specviz.events import Done, Error, Event, Metrics, to_json
 from specviz.metrics import RunState
 from specviz.settings import Settings
 from tests.toys import TOKENIZER, toy_draft, toy_target
@@ -185,3 +186,17 @@ with trace.TraceWriter(Path({str(path)!r}), s) as w:
     rounds = [e.round for e in recording.events if isinstance(e, Metrics)]
     assert rounds == list(range(len(rounds))) and len(rounds) >= max([20, *seen]) + 1
     assert not any(isinstance(e, Done) for e in recording.events) and not recording.complete
+
+
+def test_an_event_with_a_secret_is_replaced_and_any_other_is_left_alone(events: list[Event]) -> None:
+    leaky = Error("RefusedError", 'the key "sk-1234567" is bad', "see sk-1234567")
+    assert trace.without(leaky, ["sk-1234567", "other"]) == Error(
+        "RefusedError", 'the key "[secret]" is bad', "see [secret]"
+    )
+    assert all(trace.without(e, ["sk-1234567"]) is e for e in events)
+
+
+def test_a_secret_of_digits_leaves_numbers_alone(events: list[Event]) -> None:
+    started = dataclasses.replace(events[0], started_at=1795842622.5, prompt_text="it is 1795842622")  # type: ignore[type-var]
+    text = trace.line(to_json(started), ["1795842622"])
+    assert json.loads(text)["started_at"] == 1795842622.5 and json.loads(text)["prompt_text"] == "it is [secret]"

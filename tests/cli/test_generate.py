@@ -1,5 +1,6 @@
 """The command line as a person types it, in a process of its own where exit codes and streams matter."""
 
+import io
 import json
 import signal
 import subprocess
@@ -10,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from specviz.cli import main, parser
-from specviz.cli.terminal import Utf8Stream, safe
+from specviz.cli.terminal import ProgressLine, Utf8Stream, safe
 from specviz.models import store
 from specviz.models.pairing import Vocabulary
+from specviz.ports import Progress
 from tests.models.tiny_distilled import write_tiny_distilled
 
 ROOT = Path(__file__).parent.parent.parent
@@ -246,3 +248,60 @@ def test_text_cannot_command_the_terminal() -> None:
 def test_a_split_character_waits_for_its_other_half() -> None:
     stream = Utf8Stream()
     assert [stream.feed(b"\xf0\x9f"), stream.feed(b"\x98\x80!")] == ["", "\U0001f600!"]
+
+
+class Terminal(io.StringIO):
+    """Standard error of a person who looks on, or of a log file."""
+
+    def __init__(self, watched: bool) -> None:
+        super().__init__()
+        self.watched = watched
+
+    def isatty(self) -> bool:
+        return self.watched
+
+
+def test_waits_are_shown_beside_the_text_and_never_over_it() -> None:
+    for watched in (True, False):
+        err = Terminal(watched)
+        line = ProgressLine(err)
+        line(Progress("Loading", 1, 2))
+        line.beside_text()
+        begun = len(err.getvalue())
+        for done in range(3):
+            line(Progress("Busy\x1b[2J: waiting", done, 3))
+        line(Progress(""))
+        line(Progress("Busy\x1b[2J: waiting"))
+        assert err.getvalue()[begun:] == "\nBusy\\x1b[2J: waiting\n" * 2
+
+
+def test_a_wait_that_is_over_is_taken_away() -> None:
+    err = Terminal(True)
+    line = ProgressLine(err)
+    line(Progress("Waiting", 1, 2))
+    line(Progress(""))
+    assert err.getvalue().endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--target", "openai:m"], "has no address"),
+        (["--target", "openai:m", "--base-url", "nonsense://me:secret-word@x"], "no http:// or https:// address"),
+        (["--target", "openai", "--base-url", "http://127.0.0.1:9/v1"], "needs the name of a model"),
+        (["--target", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--draft", "toy"], "toy pair"),
+        (
+            ["--target", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--tokenizer", "no such"],
+            "'no such'",
+        ),
+        (["--target", "openai:m", "--base-url", "http://127.0.0.1:9/v1"], "--tokenizer"),
+    ],
+)
+def test_a_remote_target_that_lacks_something(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TARGET_BASE_URL", "TARGET_MODEL", "CEREBRAS_TARGET_MODEL", "CEREBRAS_API_KEY", "TARGET_TOKENIZER"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["generate", "--prompt", "hi", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert words in err and out == "" and "secret-word" not in err
