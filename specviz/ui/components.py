@@ -1,4 +1,4 @@
-"""The browser's half of the live view: three polled components and the two libraries that they draw with.
+"""The browser's half of the page: three polled components, the two libraries that they draw with, a masked field.
 
 A library travels once, with the page; what is polled carries a few hundred bytes of script and a delta. Inlined in the
 polled component, vis-network alone would cost 476 kB per poll. Both libraries come from installed Python packages, so
@@ -8,6 +8,7 @@ the page works with the network cut.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -79,6 +80,17 @@ _charts = _component(
     js=_start("plotly", "charts"),
 )
 
+_key_field = _component(
+    "specviz_key",
+    html='<div class="field"><div class="label">API key</div>'
+    '<div class="entry"><input type="password" aria-label="API key" autocomplete="off" spellcheck="false">'
+    '<button type="button">Set</button></div>'
+    '<div class="held" hidden><span></span><button type="button">Forget</button></div>'
+    '<div class="note" role="alert" hidden></div></div>',
+    css=_ours("key.css"),
+    js=_ours("key.js"),
+)
+
 
 class LiveView:
     """What one browser tab has been sent of one run. Lives in the session, beside the run."""
@@ -111,6 +123,11 @@ class LiveView:
 def show_charts(figures: list[Any], run: str) -> None:
     """Redraw plotly figures in place."""
     _charts(key="charts", data={"run": run, "figures": [json.loads(f.to_json()) for f in figures]})
+
+
+def show_key_field(key: str, data: dict[str, Any], on_change: Callable[[], None]) -> None:
+    """Draw the masked field; what it sends is in the session state under `key` until the page has run."""
+    _key_field(key=key, data=data, on_key_change=on_change, on_forget_change=on_change)
 
 
 def load_libraries() -> None:

@@ -13,7 +13,9 @@ from specviz.events import Error
 from specviz.settings import Settings
 from specviz.ui import page, session
 from specviz.ui.form import as_typed
+from specviz.ui.key_field import take_key
 from specviz.ui.prompts import EXAMPLES
+from specviz.ui.remote_form import refuse_secrets, take_secrets_out
 from specviz.ui.session import Catalog, Visit
 from specviz.views import words
 
@@ -59,6 +61,9 @@ def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
     if visit.live:
         return
     try:
+        take_key(visit)
+        take_secrets_out()
+        refuse_secrets()
         settings = Settings.resolve(as_typed(catalog, fields))
         visit.start(session.host(catalog), settings, _prompt())
         session.put_into_address(visit)

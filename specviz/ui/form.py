@@ -13,32 +13,50 @@ import streamlit as st
 
 from specviz.errors import SettingsError
 from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, default_draft, draft_name
-from specviz.ui.session import Catalog
+from specviz.ui.remote_form import REMOTE, is_remote, let_target_follow, show_remote, whole_name
+from specviz.ui.session import Catalog, Visit
 from specviz.views import words
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from specviz.catalog import Choice
+    from specviz.trial import Tried
 
 FEWEST_TOKENS = 16
 #: The largest whole number that a browser holds exactly.
 WHOLE_MAX = 2**53 - 1
 
 
-def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
-    """Draw the sidebar; returns field name → value, not yet validated, so that a bad value is an error on Run.
+def settings_form(
+    catalog: Catalog, visit: Visit, defaults: Settings
+) -> tuple[dict[str, Any], dict[Tried, DeltaGenerator]]:
+    """Draw the sidebar.
 
     Args:
         catalog: what can be chosen.
+        visit: whose keys a remote target may need.
         defaults: first values of the widgets, from the environment and `.env`.
+
+    Returns:
+        Field name → value, not yet validated, so that a bad value is an error on Run; and the places below target and
+        draft for what tells about the two.
     """
     with st.sidebar:
+        let_target_follow()
         target = _model(
             "Target", catalog.targets(), defaults.target, _target_name, "The model whose output you want."
         )  # fmt: skip
+        remote: dict[str, Any] = {}
+        if is_remote(target):
+            remote = show_remote(visit, target, defaults)
+            target = whole_name(target, remote["remote_model"])
+        below_target = st.container(gap="small")
         _let_draft_follow(target, defaults)
         draft = _model(
             "Draft", catalog.drafts(target), defaults.draft, draft_name, "Proposes tokens that the target then judges."
         )
+        below_draft = st.container(gap="small")
         k = _slider("Drafted per round, K", "k", defaults.k, 1, K_MAX, help="Tokens that the draft proposes per round.")
         temperature = _fine_slider(
             "Temperature", "temperature", defaults.temperature, 0.0, TEMPERATURE_MAX,
@@ -87,8 +105,8 @@ def settings_form(catalog: Catalog, defaults: Settings) -> dict[str, Any]:
     return {
         "target": target, "draft": draft, "k": k, "temperature": temperature, "max_tokens": max_tokens, "rule": rule,
         "tau": tau, "top_k": top_k, "top_p": top_p, "seed": seed, "system": system or "", "raw": raw,
-        "min_confidence": min_confidence,
-    }  # fmt: skip
+        "min_confidence": min_confidence, **remote,
+    }, {"target": below_target, "draft": below_draft}  # fmt: skip
 
 
 def refuse_what_no_widget_holds(defaults: Settings) -> None:
@@ -106,6 +124,7 @@ def as_typed(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields as they are now: a click on Run may bring a value that was typed after the form was drawn."""
     now = {name: st.session_state.get(name, value) for name, value in fields.items()}
     target = _meant(now["target"] or fields["target"], catalog.targets(), _target_name)
+    target = whole_name(target, now.get("remote_model") or "")
     draft = _meant(now["draft"] or fields["draft"], catalog.drafts(target), draft_name)
     draft = _following(draft, fields["target"], target)
     return now | {"target": target, "draft": draft, "system": now["system"] or ""}
@@ -134,6 +153,8 @@ def _meant(typed: str, choices: Sequence[Choice], bare: Callable[[str], str]) ->
 
 
 def _target_name(text: str) -> str:
+    if text == REMOTE.removesuffix(":"):
+        return REMOTE
     return text if text == "toy" or ":" in text else f"local:{text}"
 
 
@@ -170,12 +191,12 @@ def _model(label: str, choices: Sequence[Choice], default: str, bare: Callable[[
         format_func=lambda name: by_name[name].title if name in by_name else name,
     )  # fmt: skip
     name = _meant(str(chosen or default), choices, bare)
-    about = by_name.get(name)
+    about = by_name.get(name) or (by_name.get(REMOTE) if is_remote(name) else None)
     st.caption(_about(about) if about else "Not in the list: it is looked up when you press Run.")
     return name
 
 
 def _about(choice: Choice) -> str:
-    here = "On this machine." if choice.available and ":" in choice.name else ""
+    here = "On this machine." if choice.available and choice.name.startswith(("local:", "model:", "ngram+")) else ""
     hurdle = f":orange[{words.escape_markdown(choice.reason)}]" if choice.reason else ""
     return "  \n".join(line for line in (words.escape_markdown(choice.detail), hurdle or here) if line)

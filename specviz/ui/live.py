@@ -6,6 +6,7 @@ from specviz.environment import environment
 from specviz.errors import SettingsError, SpecvizError
 from specviz.settings import ENVIRONMENT, Settings
 from specviz.ui import components, page, session
+from specviz.ui.checks import show_checks
 from specviz.ui.controls import show_controls
 from specviz.ui.form import refuse_what_no_widget_holds, settings_form
 from specviz.ui.run_view import show_run
@@ -21,8 +22,9 @@ def show(catalog: Catalog) -> None:
     defaults, complaint = _defaults()
     if complaint:
         page.show_error(complaint)
-    fields = settings_form(catalog, visit.brought or defaults)
+    fields, places = settings_form(catalog, visit, visit.brought or defaults)
     show_controls(catalog, visit, fields)
+    show_checks(catalog, visit, fields, places)
     if visit.run is None:
         show_welcome()
     else:

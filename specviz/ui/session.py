@@ -7,16 +7,19 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import streamlit as st
 
+from specviz.connection import Secret
 from specviz.settings import Settings
 from specviz.ui.components import LiveView
+from specviz.ui.keys import Keys
 
 if TYPE_CHECKING:
     from specviz.catalog import Choice
-    from specviz.runner import ModelHost, Run
+    from specviz.runner import Check, ModelHost, Run
+    from specviz.trial import Tried
 
 #: A websocket that blinks looks like a closed tab; a run goes on this long without its visitor.
 GRACE_S = 15.0
@@ -48,6 +51,8 @@ class Visit:
         run: the newest run, or None before the first. view: what the browser has been sent of it.
         token: stands in the page's address once there is a run, so that a reload finds it again.
         brought: settings of the run that a reload brought along, or None.
+        checks: the newest test of the target and of the draft, where there was one.
+        keys: what the visitor has typed to be let in at servers. key_address: what the field for it stands for now.
     """
 
     def __init__(self) -> None:
@@ -55,9 +60,12 @@ class Visit:
         self.view = LiveView()
         self.token = secrets.token_urlsafe(12)
         self.brought: Settings | None = None
+        self.checks: dict[Tried, Check] = {}
+        self.keys = Keys()
+        self.key_address = ""
         self._lock = threading.Lock()
         self._left_at = -1.0
-        self._refused: tuple[str, Mapping[str, Any]] = ("", {})
+        self._refused: dict[str, tuple[str, Mapping[str, Any]]] = {}
         self._seen_at = time.monotonic()
 
     @property
@@ -75,17 +83,36 @@ class Visit:
         Raises:
             SpecvizError: the settings, the pair or the prompt do not allow it; the run before stays as it is.
         """
-        run = host.start(settings, prompt)
+        run = host.start(settings, prompt, key=self._key(settings))
         self.stop()
-        self.run, self.view, self._refused = run, LiveView(), ("", {})
+        self.run, self.view = run, LiveView()
+        self._refused.pop("run", None)
 
-    def refuse(self, why: str, asked: Mapping[str, Any]) -> None:
-        """Note why a click on Run started nothing, as Markdown, and what it had asked for."""
-        self._refused = (why, asked)
+    def test(self, host: ModelHost, what: Tried, settings: Settings) -> None:
+        """Test a target or a draft, in place of the test of it before.
 
-    def refusal(self, asked: Mapping[str, Any]) -> str:
+        Raises:
+            SpecvizError: the settings name nothing that can be tested; the test before stays as it is.
+        """
+        self.checks[what] = host.test(what, settings, key=self._key(settings))
+        self._refused.pop(what, None)
+
+    def stop_checks(self) -> None:
+        """End the tests, if there are any."""
+        for check in self.checks.values():
+            check.stop()
+
+    def _key(self, settings: Settings) -> Secret | None:
+        """The key that was typed for the address that a run will talk to."""
+        return self.keys.get(settings.base_url) if settings.base_url else None
+
+    def refuse(self, why: str, asked: Mapping[str, Any], of: str = "run") -> None:
+        """Note why a click started nothing, as Markdown, and what it had asked for. `of`: a run or a test."""
+        self._refused[of] = (why, asked)
+
+    def refusal(self, asked: Mapping[str, Any], of: str = "run") -> str:
         """Why exactly this was refused; empty where it was not, so that a complaint goes once its cause is mended."""
-        why, refused = self._refused
+        why, refused = self._refused.get(of, ("", {}))
         return why if asked == refused else ""
 
     def stop(self) -> None:
@@ -114,6 +141,7 @@ class Visit:
                 return None
             heir = Visit()
             heir.run, self.run = self.run, None
+            heir.keys, self.keys = self.keys, heir.keys
             heir.brought = heir.run.settings
             heir.token, self.token = self.token, heir.token
             return heir
@@ -121,28 +149,44 @@ class Visit:
     def _stop_unless_back(self, left_at: float) -> None:
         if self._seen_at <= left_at:
             self.stop()
+            self.stop_checks()
+            self.keys.clear()
 
 
-#: Token → visit, for as long as its session lives.
-_visits: weakref.WeakValueDictionary[str, Visit] = weakref.WeakValueDictionary()
+class Anchor:
+    """Stands for a visit in session state. What a visit holds, keys and runs that know one, is not found from there."""
+
+    __slots__ = ("__weakref__",)
+
+
+#: Anchor → visit, for as long as its session lives.
+_visits: weakref.WeakKeyDictionary[Anchor, Visit] = weakref.WeakKeyDictionary()
+#: Token → visit, for whoever comes back after a reload.
+_by_token: weakref.WeakValueDictionary[str, Visit] = weakref.WeakValueDictionary()
 
 
 def visit() -> Visit:
     """This visitor's `Visit`, watched for the end of the session; after a reload, the one from before it."""
     if "visit" not in st.session_state:
-        before = _visits.get(st.query_params.get(ADDRESS, ""))
+        before = _by_token.get(st.query_params.get(ADDRESS, ""))
         mine = before.hand_over() if before else None
         if mine is None:
             mine = Visit()
         elif mine.run is not None:
             st.session_state["prompt"] = mine.run.prompt
-        st.session_state["visit"] = _visits[mine.token] = mine
-    mine = cast(Visit, st.session_state["visit"])
+        anchor = st.session_state["visit"] = Anchor()
+        _visits[anchor] = _by_token[mine.token] = mine
+    mine = of(st.session_state["visit"])
     mine.touch()
     watched = _watch()
     if mine not in watched:
         watched.append(mine)
     return mine
+
+
+def of(anchor: Anchor) -> Visit:
+    """The visit that an anchor stands for."""
+    return _visits[anchor]
 
 
 def put_into_address(visit: Visit) -> None:

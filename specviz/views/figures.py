@@ -51,7 +51,8 @@ def speed_bars(state: RunState) -> go.Figure:
     speed = speeds(state)
     rows = [("plain decoding", speed.plain), ("speculative", speed.speculative)]
     if is_remote(state):
-        rows = [("a call per token", speed.per_call), ("streaming", speed.plain), ("speculative", speed.speculative)]
+        streamed = speed.plain if state.baseline == "streaming" else None
+        rows = [("a call per token", speed.per_call), ("streaming", streamed), ("speculative", speed.speculative)]
     slower = speed.speculative is not None and speed.plain is not None and speed.speculative < speed.plain
     bars = go.Bar(
         y=[name for name, _ in rows],

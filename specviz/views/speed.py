@@ -12,7 +12,8 @@ class Speeds:
     """Tokens per second, None where not measured.
 
     Attributes:
-        speculative: of the run. plain: of the same target without a draft; a remote one streams.
+        speculative: of the run. plain: of the same target without a draft; a remote one streams where that can be
+            counted.
         per_call: of a remote target that is called for every single token.
     """
 
@@ -22,7 +23,7 @@ class Speeds:
 
     @property
     def speedup(self) -> float | None:
-        """Against plain decoding, of a remote target against streaming."""
+        """Against plain decoding; see `RunState.baseline` for what that is."""
         return _ratio(self.speculative, self.plain)
 
     @property

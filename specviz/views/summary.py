@@ -48,7 +48,7 @@ def rule_in_force(settings: Settings, state: RunState) -> str:
 
 def speedup(state: RunState) -> Figure:
     """The speed-up against the measured baseline; slower is said in words."""
-    plain = "streaming" if is_remote(state) else "plain decoding"
+    plain = state.baseline
     tone, note = _compared(speeds(state).speedup, plain)
     return Figure(
         "Speed-up",
@@ -110,7 +110,7 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
     remote = is_remote(state)
     return [
         speedup(state),
-        *([speedup_per_call(state)] if remote else []),
+        *([speedup_per_call(state)] if state.baseline == "streaming" else []),
         Figure(
             "Accepted per round",
             words.number(latest.accepted_per_round if latest else None),

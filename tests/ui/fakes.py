@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
-from typing import get_args
+from typing import ClassVar, get_args
 
 from specviz.catalog import Choice
+from specviz.connection import Secret
 from specviz.errors import PromptError, UnknownModelError
-from specviz.events import Done, Event, FinishReason, to_json
+from specviz.events import Done, Error, Event, FinishReason, to_json
 from specviz.metrics import RunState
 from specviz.ports import Progress
 from specviz.settings import Settings
+from specviz.targets.remote.values import Findings
+from specviz.trial import Trial, Tried
 from tests.views.scripted import Special, Story, Token
 
 HOSTILE: tuple[Token, ...] = (
@@ -78,6 +81,16 @@ WAITS: dict[str, tuple[str, Progress | None]] = {
 }
 
 
+FINDINGS: dict[str, Findings] = {
+    "scores": Findings(
+        engine="vllm", version="0.32.0", model="scores", max_context=4096, ids_in=True, ids_out=True, batch=True,
+        scores=True, top=20, after_temperature=False, latency_ms=12.3, calls=3,
+        notes=("Log-probabilities of <b>given</b> tokens came back.",),
+    ),
+    "writes": Findings(model="writes", latency_ms=50.0),
+}  # fmt: skip
+
+
 class FakeRun:
     """Gives `per_drain` events each time it is drained."""
 
@@ -123,11 +136,47 @@ def _ended(state: RunState) -> Event:
     return replace(end, total_tokens=len(state.text), generated_text=state.output_bytes().decode("utf-8", "replace"))
 
 
+class FakeCheck:
+    """A test that has ended, or one that goes on until it is stopped, by the name of the remote model."""
+
+    def __init__(self, what: Tried, settings: Settings) -> None:
+        self.what, self.settings = what, settings
+        self.phase, self.progress = "running", Progress("Asking the target for its first words", 3, 8, "tokens")
+        self.result: Trial | None = None
+        self.error: Error | None = None
+        self.live = settings.remote_model == "slow"
+        if not self.live:
+            self._end()
+
+    def _end(self) -> None:
+        self.live, self.phase, self.progress = False, "finished", None
+        if self.settings.remote_model == "broken":
+            self.error = Error("UnreachableError", "No connection to http://127.0.0.1:1.", "Is the server running?")
+        else:
+            found = FINDINGS.get(self.settings.remote_model)
+            self.result = Trial(self.what, "fake", 123.4, 45.6, " Hello <b>there</b>", findings=found)
+
+    def stop(self, timeout: float = 0.0) -> bool:
+        self.live = False
+        return True
+
+
 class FakeHost:
-    def start(self, settings: Settings, prompt: str) -> FakeRun:
+    #: Key of every run and test that was started, in order.
+    keys: ClassVar[list[str | None]] = []
+
+    def test(self, what: Tried, settings: Settings, key: Secret | None = None) -> FakeCheck:
+        self.keys.append(key.value if key else None)
+        if settings.target == "openai:":
+            raise UnknownModelError("The remote target has no model.", "Name it.")
+        return FakeCheck(what, settings)
+
+    def start(self, settings: Settings, prompt: str, key: Secret | None = None) -> FakeRun:
+        self.keys.append(key.value if key else None)
         if not prompt.strip():
             raise PromptError("The prompt is empty.", "Type a question, or choose an example.")
-        if settings.target not in (known := [c.name for c in FakeCatalog().targets()]):
+        known = [c.name for c in FakeCatalog().targets()]
+        if settings.target not in known and not settings.target.startswith("openai:"):
             raise UnknownModelError(f"Unknown target {settings.target!r}.", f"Known: {', '.join(known)}.")
         FakeCatalog.fetched = True
         return FakeRun(settings, prompt)
@@ -143,6 +192,7 @@ class FakeCatalog:
         return [
             Choice("local:smollm2-135m", "SmolLM2 135M", "135 M parameters; the default.", self.fetched, cost),
             Choice("toy", "Toy", "A table of 294 tokens: instant, no download.", True, ""),
+            Choice("openai:", "A server", "Any completions API: vLLM, SGLang, llama-server and others.", True, ""),
         ]
 
     def drafts(self, target: str) -> list[Choice]:

@@ -15,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from specviz import settings
 from specviz.settings import ENVIRONMENT
+from specviz.ui import session
+from specviz.ui.session import Visit
 from tests.ui.fakes import FakeCatalog, FakeHost
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +28,10 @@ def _page(script: str = FAKE) -> AppTest:
     page = AppTest.from_file(script, default_timeout=PATIENCE_S).run()
     assert not page.exception
     return page
+
+
+def _visit(page: AppTest) -> Visit:
+    return session.of(page.session_state["visit"])
 
 
 def _run(page: AppTest, prompt: str) -> AppTest:
@@ -45,7 +51,7 @@ def _type(page: AppTest, key: str, text: str) -> None:
 def _until_done(page: AppTest) -> AppTest:
     """What the browser's timers do: poll until the run has ended."""
     deadline = time.monotonic() + PATIENCE_S
-    while not page.session_state["visit"].run.done:
+    while not _visit(page).run.done:
         assert time.monotonic() < deadline, "the run did not end"
         page.run()
     assert not page.exception
@@ -53,7 +59,7 @@ def _until_done(page: AppTest) -> AppTest:
 
 
 def _buttons(page: AppTest) -> dict[str, bool]:
-    return {b.label: not b.disabled for b in page.button}
+    return {b.label: not b.disabled for b in page.main.button}
 
 
 def _said(page: AppTest) -> str:
@@ -143,7 +149,7 @@ def test_small_values_of_the_environment_are_not_rounded(monkeypatch: pytest.Mon
     monkeypatch.setenv("SPECVIZ_RULE", "threshold")
     page = _until_done(_run(_page(), "talk"))
     assert not page.error
-    used = page.session_state["visit"].run.settings
+    used = _visit(page).run.settings
     assert [used.top_p, used.tau, used.temperature, used.seed] == list(values.values())
 
 
@@ -164,7 +170,7 @@ def test_an_empty_prompt_is_refused_and_everything_is_kept(prompt: str) -> None:
     page = _run(page, prompt)
     assert [e.value for e in page.error] == ["**The prompt is empty.**\n\nType a question, or choose an example."]
     assert page.slider(key="k").value == 9 and page.text_area(key="prompt").value == prompt
-    assert page.session_state["visit"].run is None
+    assert _visit(page).run is None
     page = _until_done(_run(page, "talk"))
     assert not page.error, "a run that starts takes the complaint away"
 
@@ -200,7 +206,7 @@ def test_typed_names_are_completed_and_titles_understood(
     _type(page, "target", target)
     _type(page, "draft", draft)
     page = _until_done(_run(page, "talk"))
-    run = page.session_state["visit"].run
+    run = _visit(page).run
     assert (run.settings.target, run.settings.draft) == meant
     if meant[0] != "toy":
         assert "135 M parameters" in _said(page), "what the list says about a model is said about a typed one"
@@ -243,7 +249,7 @@ def test_a_target_that_comes_with_the_click_brings_its_draft(monkeypatch: pytest
     page = _page()
     page.selectbox(key="target").set_value("toy")
     page = _until_done(_run(page, "talk"))
-    run = page.session_state["visit"].run
+    run = _visit(page).run
     assert (run.settings.target, run.settings.draft) == ("toy", "toy")
 
 
@@ -262,7 +268,7 @@ def test_a_draft_can_be_ended_early(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slider.label == "End a draft early" and slider.value == 0.97
     slider.set_value(0.3).run()
     page = _until_done(_run(page, "talk"))
-    assert page.session_state["visit"].run.settings.min_confidence == 0.3
+    assert _visit(page).run.settings.min_confidence == 0.3
 
 
 def test_an_unknown_name_is_refused_and_the_run_before_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,17 +276,17 @@ def test_an_unknown_name_is_refused_and_the_run_before_stays(monkeypatch: pytest
     page = _page()
     page.selectbox(key="target").set_value("toy").run()
     page = _until_done(_run(page, "talk"))
-    before = page.session_state["visit"].run
+    before = _visit(page).run
     _type(page, "target", "nowhere/nothing")
     page = _run(page, "talk")
     assert "nowhere/nothing" in page.error[0].value
-    assert page.session_state["visit"].run is before and page.metric
+    assert _visit(page).run is before and page.metric
 
 
 def test_a_bug_on_run_is_told_and_the_page_stays(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise KeyError("<b>lost</b>")
 
     page = _page()
@@ -348,21 +354,21 @@ def test_stop_ends_the_run_and_says_so() -> None:
     page.button[1].click().run()
     page = _until_done(page)
     assert page.warning[0].value.startswith("Stopped by you after")
-    assert page.session_state["visit"].run.stops >= 1
+    assert _visit(page).run.stops >= 1
 
 
 def test_changes_while_a_run_goes_on_are_for_the_next_run() -> None:
     page = _run(_page(), "endless")
-    run = page.session_state["visit"].run
+    run = _visit(page).run
     page.slider(key="k").set_value(11).run()
     page.selectbox(key="rule").set_value("threshold").run()
-    assert not page.exception and page.session_state["visit"].run is run and not run.stops
+    assert not page.exception and _visit(page).run is run and not run.stops
     assert run.settings.k == 4 and "rule **probabilistic**" in _said(page)
     assert page.slider(key="tau").value == 0.3
     page.button[1].click().run()
     page = _run(_until_done(page), "talk")
-    assert page.session_state["visit"].run.settings.k == 11
-    assert page.session_state["visit"].run.settings.rule == "threshold"
+    assert _visit(page).run.settings.k == 11
+    assert _visit(page).run.settings.rule == "threshold"
 
 
 def test_tau_is_asked_for_only_where_it_matters() -> None:

@@ -1,0 +1,143 @@
+"""Connection light and tests: whether target and draft answer, before anybody presses Run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from specviz.errors import SpecvizError
+from specviz.events import Error
+from specviz.settings import Settings
+from specviz.ui import page, phases, session
+from specviz.ui.form import as_typed
+from specviz.ui.key_field import take_key
+from specviz.ui.remote_form import refuse_secrets, take_secrets_out
+from specviz.ui.session import Catalog, Visit
+from specviz.views import trial, words
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from specviz.runner import Check
+    from specviz.trial import Trial, Tried
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.5
+#: What a test was about; with another value of one of these it says nothing any more.
+_SUBJECT = ("target", "base_url", "tokenizer", "verification")
+
+
+def show_checks(
+    catalog: Catalog, visit: Visit, fields: Mapping[str, Any], places: Mapping[Tried, DeltaGenerator]
+) -> None:
+    """Draw, at the target and at the draft, a light, a button, and what came of the test."""
+    for what, place in places.items():
+        with place:
+            _show(catalog, visit, fields, what)
+
+
+def _show(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried) -> None:
+    check = visit.checks.get(what)
+    if check is not None and not check.live and not _still_about(check, as_typed(catalog, fields)):
+        check = None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        colour, word = trial.light(check)
+        st.markdown(f":{colour}[●] {word}")
+        _button(catalog, visit, fields, what)
+    if check is not None and check.live:
+        st.fragment(_wait_for, run_every=POLL_S)(visit, check)
+    elif check is not None:
+        _show_outcome(check)
+    if refusal := visit.refusal(as_typed(catalog, fields), of=what):
+        page.show_error(refusal)
+
+
+def _wait_for(visit: Visit, check: Check) -> None:
+    """Show how far a test has come. When it has ended, run the whole page once more: that ends the polling."""
+    visit.touch()
+    if not check.live:
+        st.rerun()
+    if check.phase == "queued":
+        st.caption("Waiting for the models: they serve one at a time.")
+    elif check.progress is not None:
+        phases.show_progress(check.progress)
+    else:
+        st.caption("Getting ready.")
+
+
+def _show_outcome(check: Check) -> None:
+    if check.error is not None:
+        page.show_error(words.complaint(check.error))
+    elif check.result is not None:
+        _show_result(check.result)
+
+
+def _button(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried) -> None:
+    check = visit.checks.get(what)
+    if check is not None and check.live:
+        st.button("Cancel", key=f"cancel_{what}", on_click=visit.stop_checks)
+        return
+    why_not = _why_not(visit, fields, what)
+    st.button(
+        f"Test the {what}", key=f"test_{what}", disabled=bool(why_not), help=why_not or _HELP[what],
+        on_click=_start, args=(catalog, visit, fields, what),
+    )  # fmt: skip
+
+
+_HELP: dict[Tried, str] = {
+    "target": "Looks what it can do and asks it for a few words. A server may bill some tokens for it.",
+    "draft": "Lets the draft go on with a short text.",
+}
+
+
+def _why_not(visit: Visit, fields: Mapping[str, Any], what: Tried) -> str:
+    if visit.live:
+        return "A run is going on. Test when it has ended, or stop it."
+    if any(check.live for check in visit.checks.values()):
+        return "One test at a time."
+    if what == "draft" and fields["draft"] == "none":
+        return "There is no draft to test."
+    return ""
+
+
+def _show_result(result: Trial) -> None:
+    lines = [trial.timing(result), trial.first_words(result)]
+    st.caption("  \n".join(words.escape_markdown(line) for line in lines if line))
+    for limit in trial.limits(result):
+        st.caption(f":orange[{words.escape_markdown(limit)}]")
+    if result.findings is not None:
+        with st.expander("What this server can do"):
+            way = words.WAYS[result.way]
+            rows = [*trial.findings(result.findings), ("With these settings", way)] if way else []
+            st.markdown(trial.table(rows))
+            for note in trial.notes(result.findings):
+                st.caption(words.escape_markdown(note))
+
+
+def _still_about(check: Check, now: Mapping[str, Any]) -> bool:
+    subject = (*_SUBJECT, "draft") if check.what == "draft" else _SUBJECT
+    try:
+        asked = Settings.resolve(now)
+    except SpecvizError:
+        return False
+    return all(getattr(check.settings, name) == getattr(asked, name) for name in subject)
+
+
+def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried) -> None:
+    """Start a test, or say why not."""
+    if _why_not(visit, fields, what):
+        return
+    try:
+        take_key(visit)
+        take_secrets_out()
+        refuse_secrets()
+        visit.test(session.host(catalog), what, Settings.resolve(as_typed(catalog, fields)))
+    except SpecvizError as error:
+        visit.refuse(words.complaint(error), as_typed(catalog, fields), of=what)
+    except Exception as exc:
+        log.exception("a test could not be started")
+        visit.refuse(words.complaint(Error.of(exc)), as_typed(catalog, fields), of=what)

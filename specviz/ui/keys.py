@@ -1,0 +1,105 @@
+"""Keys to servers, as one visitor has typed them: held beside the visit, never in session state.
+
+What a component sends stays in Streamlit's session state until the page has run, and its debug log prints it. So the
+browser covers a key with a one-time pad that this module made, and only the covered text passes through there.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from specviz.connection import Secret
+from specviz.errors import SettingsError
+from specviz.settings import without_secrets
+
+LONGEST_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """As many random bytes as a key may have, used once. `number` tells one pad from the next."""
+
+    number: int
+    noise: bytes
+
+    def to_json(self) -> dict[str, Any]:
+        """As the browser needs it."""
+        return {"number": self.number, "noise": self.noise.hex()}
+
+    def __repr__(self) -> str:
+        return f"Pad({self.number})"
+
+
+class Keys:
+    """One visitor's keys, each for the address that it was typed for: it is sent nowhere else."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Secret] = {}
+        self._lock = threading.Lock()
+        self._pad = self._next(0)
+
+    def __repr__(self) -> str:
+        return f"Keys({len(self._held)})"
+
+    @property
+    def pad(self) -> Pad:
+        """What the next key is to be covered with."""
+        return self._pad
+
+    def take(self, url: str, covered: Any) -> None:
+        """Uncover a key and hold it for the address of `url`. What was taken already changes nothing.
+
+        Raises:
+            SettingsError: it cannot be a key. The text itself is not in the message.
+        """
+        with self._lock:
+            key = _uncovered(covered, self._pad)
+            if key is None:
+                return
+            self._pad = self._next(self._pad.number + 1)
+        if not key or not key.isascii() or not key.isprintable() or " " in key:
+            raise SettingsError(
+                "A key has letters, digits and signs, no spaces and nothing else.", "Copy it again, without quotes."
+            )
+        self._held[address(url)] = Secret(key)
+
+    def get(self, url: str) -> Secret | None:
+        """The key for the address of `url`, if one was typed."""
+        return self._held.get(address(url))
+
+    def forget(self, url: str) -> None:
+        """Drop the key for the address of `url`."""
+        self._held.pop(address(url), None)
+
+    def clear(self) -> None:
+        """Drop all of them."""
+        self._held.clear()
+
+    @staticmethod
+    def _next(number: int) -> Pad:
+        return Pad(number, secrets.token_bytes(LONGEST_BYTES))
+
+
+def address(url: str) -> str:
+    """Scheme, host and port of a base URL; empty for none.
+
+    Raises:
+        SettingsError: it is no http or https URL.
+    """
+    parts = urlsplit(without_secrets(url))
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+
+
+def _uncovered(covered: Any, pad: Pad) -> str | None:
+    """The key; None for what another pad covers, and for anything that our script never sends."""
+    if not isinstance(covered, dict) or covered.get("number") != pad.number:
+        return None
+    try:
+        data = bytes.fromhex(covered["key"])
+        return bytes(a ^ b for a, b in zip(data, pad.noise[: len(data)], strict=True)).decode()
+    except (KeyError, TypeError, ValueError):
+        return None
