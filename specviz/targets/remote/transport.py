@@ -136,10 +136,8 @@ class HttpCompletions:
             AnswerError: the answer is no JSON.
             StoppedError: `cancelled` said so.
         """
-        if engine == "sglang":
-            url, body = below(self._address, "/generate"), dialect.sglang_body(request)
-        else:
-            url, body = below(self._address, "completions"), dialect.body(request, self._model, engine)
+        path, body = dialect.call(request, self._model, engine)
+        url = below(self._address, path)
         with self._naming_models():
             return self._call("post", url, body)
 
@@ -154,7 +152,7 @@ class HttpCompletions:
             RemoteError: as above; also behind the first piece, where the server breaks off.
             StoppedError: `cancelled` said so.
         """
-        # SGLang too: the events of its own endpoint repeat all that came before.
+        # Every engine: only text is taken from a stream, and the events of SGLang's own endpoint repeat all before.
         body = dialect.stream_body(request, self._model, engine)
         url = below(self._address, "completions")
 

@@ -23,10 +23,11 @@ ECHO = Request(((0, 1, 2, 0),), temperature=0, top=2, echo=True)
 def raw(toy: ToyServer, request: Request, engine: Engine | None = None) -> Any:
     """What a toy answers, as JSON brings it."""
     engine = ENGINES[toy.dialect] if engine is None else engine
-    if engine == "sglang":
-        status, body = toy.answer("/generate", dialect.sglang_body(request))
-    else:
-        status, body = toy.answer("/v1/completions", dialect.body(request, toy.name, engine))
+    return posted(toy, *dialect.call(request, toy.name, engine))
+
+
+def posted(toy: ToyServer, path: str, fields: dict[str, Any]) -> Any:
+    status, body = toy.answer(path if path.startswith("/") else f"/v1/{path}", fields)
     assert status == 200, body
     return json.loads(json.dumps(body))
 
@@ -86,11 +87,42 @@ def test_choices_go_by_their_index() -> None:
 
 def test_the_chat_shape_of_llama_server() -> None:
     request = Request(((0, 1),), max_tokens=3, temperature=0, top=2)
-    answer = told("llamacpp", request)
+    toy = ToyServer(TABLE, "llamacpp")
+    body = posted(toy, "/v1/completions", dialect.body(request, toy.name, "llamacpp"))
+    answer = answers.read(body, request, "llamacpp", 3)
     (choice,) = answer.choices
     assert choice.token_ids == (0, 1, 0) and [r.text for r in choice.rows] == ["a", "b", "a"]
     assert probs(choice.rows) == [0.5, 0.6, 0.5] and [t.token_id for t in choice.rows[1].top] == [1, 2]
     assert answer.compute_ms == 3.0
+
+
+def test_the_own_shape_of_llama_server() -> None:
+    request = Request(((0, 1),), max_tokens=3, temperature=0, top=2)
+    answer = told("llamacpp", request)
+    (choice,) = answer.choices
+    assert choice.token_ids == (0, 1, 0) and choice.text == "aba" and choice.finish_reason == "length"
+    assert probs(choice.rows) == [0.5, 0.6, 0.5] and [t.token_id for t in choice.rows[1].top] == [1, 2]
+    assert (answer.compute_ms, answer.usage.prompt, answer.usage.completion) == (3.0, 2, 3)
+    batch = told("llamacpp", Request(((0, 1), (2,)), temperature=0))
+    assert [c.token_ids for c in batch.choices] == [(0,), (2,)] and batch.compute_ms is None
+    assert (batch.usage.prompt, batch.usage.completion) == (3, 2)
+    ended = told("llamacpp", Request(((0,),), max_tokens=5, temperature=0, top=1), stop_ids=frozenset({1}))
+    assert ended.choices[0].token_ids == (1,) and ended.choices[0].finish_reason == "stop"
+
+
+def test_llama_server_names_the_ids_of_a_character_that_has_one_row() -> None:
+    """CASES 16: 🦙 is three tokens, and its row is that of the last."""
+    row = {"id": 243, "token": "🦙", "bytes": [240, 159, 166, 153], "logprob": -0.1, "top_logprobs": []}
+    body = {"content": "🦙", "tokens": [10813, 116, 243], "stop_type": "limit", "completion_probabilities": [row]}
+    request = Request(((0,),), max_tokens=3, top=1)
+    (choice,) = answers.read(body, request, "llamacpp").choices
+    assert choice.token_ids == (10813, 116, 243) and choice.rows == ()
+    (part,) = answers.read({"content": "\ufffd", "tokens": [10813]}, request, "llamacpp").choices
+    assert part.token_ids == (10813,) and part.rows == ()
+    with pytest.raises(LackingError, match="ids"):
+        answers.read({"content": "a"}, request, "llamacpp")
+    with pytest.raises(AnswerError, match="at most 3"):
+        answers.read(body | {"tokens": [1, 2, 3, 4]}, request, "llamacpp")
 
 
 def test_mlx_gives_ids_without_words() -> None:
@@ -374,10 +406,13 @@ PREFIXES = Request(((0,), (0, 1), (0, 1, 2)), max_tokens=1, temperature=1.0, top
 FREE = Request(((0, 1),), max_tokens=4, temperature=1.0, top=2)
 TEXT = Request(("ab",), max_tokens=4, temperature=1.0, top=2)
 
+LLAMACPP_CHAT = posted(toy := ToyServer(TABLE, "llamacpp"), "/v1/completions", dialect.body(FREE, toy.name, "llamacpp"))
+
 GOOD = {
     "vllm": [good("vllm", r) for r in (ECHO, replace(ECHO, tail=2), SAMPLES, PREFIXES, FREE)],
     "sglang": [good("sglang", r) for r in (ECHO, replace(ECHO, tail=2), SAMPLES, PREFIXES, FREE)],
     "llamacpp": [good("llamacpp", r) for r in (SAMPLES, PREFIXES, FREE)],
+    "llamacpp chat": [Good(LLAMACPP_CHAT, FREE, "llamacpp")],
     "llama-cpp-python": [
         good("llama-cpp-python", Request(("abca",), temperature=0, top=2, echo=True), bos_id=2),
         good("llama-cpp-python", TEXT),
@@ -389,7 +424,7 @@ GOOD = {
     "cerebras": [Good(CEREBRAS, Request(((0, 1),), temperature=0, top=2), "cerebras")],
 }
 EXAMPLES = {"vllm": 2000, "sglang": 2000, "llamacpp": 1500, "llama-cpp-python": 1000} | dict.fromkeys(
-    ("mlx", "generates", "together", "fireworks", "cerebras"), 700
+    ("llamacpp chat", "mlx", "generates", "together", "fireworks", "cerebras"), 700
 )
 
 STRANGE = [
