@@ -12,11 +12,13 @@ from email.utils import parsedate_to_datetime
 
 from specviz.errors import AnswerError, RefusedError, RemoteError, UnreachableError
 
-#: Statuses that may pass: time-outs, conflicts, too early, too many requests. And everything from 500 on.
+#: Statuses that may pass: time-outs, conflicts, too early, too many requests. And everything from 500 on, but what a
+#: server says it will never do.
 PASSING = (408, 409, 425, 429)
+NEVER = (501, 505)
 _SLOW = "It may be overloaded; a lower K or a shorter prompt asks less of it."
 #: A server that fails on a request mostly fails on it again: it is asked three times, not six.
-FAILING = (500, 501)
+FAILING = (500,)
 
 
 @dataclass(eq=False)
@@ -77,7 +79,7 @@ def fault_of(status: int, said: str, headers: Mapping[str, str], shown: str, wit
         now: seconds since the epoch.
     """
     ends = f" ({status})" + (f": {said}" if said else ".")
-    if status in PASSING or status >= 500:
+    if status in PASSING or (status >= 500 and status not in NEVER):
         return _passing(status, ends, headers, shown, now)
     if status < 400:
         remedy = "Set the base URL to where it points: a redirected request would lose its body or its key."
