@@ -112,9 +112,8 @@ def given_up(patience_s: float, shown: str) -> Fault:
     return Fault(error)
 
 
-def unreachable(why: str, shown: str) -> Fault:
+def unreachable(why: str, shown: str, remedy: str = "Is the server running, and is the base URL right?") -> Fault:
     """There is no connection to be had."""
-    remedy = "Is the server running, and is the base URL right?"
     return Fault(UnreachableError(f"Nothing answers at {shown}: {why}.", remedy))
 
 

@@ -415,7 +415,8 @@ class HttpCompletions:
         shown, certificate = self._connection.shown, _certificate_error(cause)
         if certificate is not None:
             why = self._redactor.words(certificate.verify_message)
-            return unreachable(f"its certificate cannot be trusted ({why})", shown)
+            remedy = "Set SSL_CERT_FILE to the certificate of whoever signed it, if you trust them."
+            return unreachable(f"its certificate cannot be trusted ({why})", shown, remedy)
         if self._answered:
             # It was there: it may be starting again.
             return broken("takes no connections", shown, "Is the server still running?")

@@ -118,3 +118,26 @@ def test_where_a_server_draws_from_another_distribution_it_is_said() -> None:
     assert not any(sampling_differs(e, 1.0, 0, 0.9) for e in engines)
     assert not any(sampling_differs(e, 0.0, 5, 0.9) for e in engines)
     assert not sampling_differs("llamacpp", 0.7, 5, 0.9) and not sampling_differs("vllm", 0.7, 5, 0.9)
+
+
+def test_llama_server_is_asked_at_an_endpoint_of_its_own_which_names_every_id() -> None:
+    path, fields = call(Request(((1, 2), (3,)), 4, 0.7, 5, 0.9, samples=2, top=0), "m", "llamacpp")
+    assert path == "/completion" and fields["prompt"] == [[1, 2], [3]] and fields["n_predict"] == 4
+    assert fields["return_tokens"] is True and fields["n_probs"] == 1 and fields["n"] == 2
+    assert (fields["temperature"], fields["top_k"], fields["top_p"]) == (0.7, 5, 0.9)
+    assert fields["samplers"] == ["temperature", "top_k", "top_p"] and fields["min_p"] == 0.0
+    assert llamacpp_body(Request(((1,),), seed=3), "m")["seed"] == 3
+    assert "n_probs" not in llamacpp_body(Request(((1,),)), "m")
+
+
+def test_the_others_have_their_paths() -> None:
+    request = Request(((1,),))
+    assert call(request, "m", "sglang") == ("/generate", sglang_body(request))
+    assert call(request, "m", "vllm") == ("completions", body(request, "m", "vllm"))
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "llamacpp", "fireworks", "mlx", "cerebras", ""])
+def test_who_can_be_told_so_goes_on_past_the_end(engine: Engine) -> None:
+    fields = stream_body(Request(((1,),), past_stop=True), "m", engine)
+    assert fields.get("ignore_eos") is (True if engine in ("vllm", "sglang", "llamacpp", "fireworks") else None)
+    assert "ignore_eos" not in stream_body(Request(((1,),)), "m", engine)

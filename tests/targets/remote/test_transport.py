@@ -46,8 +46,9 @@ def client(
     backoff: Backoff = QUICK,
     read_s: float = 10.0,
     patience_s: float = 60.0,
+    connect_s: float = 5.0,
 ) -> Iterator[HttpCompletions]:
-    connection = Connection(Secret(url), without_secrets(url), Secret(key), 5.0, read_s, patience_s)
+    connection = Connection(Secret(url), without_secrets(url), Secret(key), connect_s, read_s, patience_s)
     told = [] if told is None else told
     api = HttpCompletions(connection, "m", on_progress=told.append, cancelled=cancelled, backoff=backoff)
     try:
@@ -379,6 +380,36 @@ def test_a_stop_ends_a_call_and_leaves_nothing_behind(fault: Handler) -> None:
         exc = stopped_in_time(lambda: api.complete(ONE), stop, lambda: bool(raw.got))
         assert isinstance(exc, StoppedError)
         assert raw.gone.wait(10) and not in_flight()
+
+
+@contextmanager
+def deaf() -> Iterator[str]:
+    """A server whose queue of connections is full: further ones are neither taken nor refused."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        for one in waiting:
+            one.close()
+
+
+def test_a_server_that_takes_no_connection_is_told() -> None:
+    with deaf() as url, client(url, connect_s=0.2) as api:
+        with pytest.raises(UnreachableError, match=r"no connection within 0\.2 s"):
+            api.complete(ONE)
+
+
+def test_a_stop_ends_a_wait_for_a_connection() -> None:
+    stop = threading.Event()
+    with deaf() as url, client(url, cancelled=stop.is_set, connect_s=1.5) as api:
+        exc = stopped_in_time(lambda: api.complete(ONE), stop, lambda: bool(in_flight()))
+        assert isinstance(exc, StoppedError)
+        # Nothing wakes a thread that connects: it ends by itself.
+        for thread in [t for t in threading.enumerate() if t.name == "specviz-call"]:
+            thread.join(10)
+        assert not in_flight()
 
 
 def test_a_client_goes_on_after_a_stop() -> None:
