@@ -21,18 +21,22 @@ out = min(q, p̂) + R·g/S = p̂ - g + R·g/S, so out - p = (r - 1)·p + (1 - r)
 ½Σ|out - p| ≤ |r - 1| ≤ e. It is 0 for r = 1. A refusal needs r/S samples and happens with R: one per tested position.
 
 **The N best first.** A virtual sample is drawn here: from P by p̂, and with the rest, C = (1 - Σ_P p̂)⁺, a sample of the
-server's from outside P; then thinned the same way. Its masses v are p̂ on P and C·p/τ in the tail, and
-Σ|v - p̂| = |C - rτ| = |(1 - r·(1-τ)) - rτ| = |1 - r| (or less, when cut at 0). With f = v·(1 - q/p̂)⁺ and S' = Σ f,
-out = p̂ - g + R·f/S', and ½Σ|out - p| ≤ ½(|r - 1| + Σ|R·f/S' - f| + Σ|f - g|) where the second term is |R - S'| ≤
-|R - S| + |S - S'| ≤ |1 - r| + |1 - r| and the third at most |1 - r|: in all 2|r - 1| ≤ 2e. It is 0 for r = 1.
-The draws from P in a row that end nowhere need not be made: before the server is asked, P delivers with
-A/(A + C), A = Σ_P g, and then by g.
+server's from outside P; then it is thinned the same way. Its masses v are p̂ on P and C·p/τ in the tail, in sum 1. For
+any masses v = κ·p̂ with f = κ·g, S' = Σ f, D⁺ = Σ (κ-1)⁺p̂ and D⁻ = Σ (1-κ)⁺p̂, so that D⁺ - D⁻ = 1 - r:
+    out - p = (r - 1)·p + (R·κ/S' - 1)·g        R - S' = (1 - r) - Σ (κ-1)·g, which lies in [-D⁻, D⁺]
+For r ≤ 1 the total variation is the sum of the negative parts: 1 - r of the first term, and of the second
+(1-κ)⁺g + (1 - R/S')⁺κ·g, in sum D⁻ + (S' - R)⁺ ≤ 2D⁻. For r > 1 it is the sum of the positive parts, r - 1 and at most
+2D⁺. So it is at most |r - 1| + 2·min(D⁺, D⁻). Here κ is 1 on P, and in the tail one constant: one of D⁺ and D⁻ is 0,
+also where C was cut at 0, and **the total variation is at most |r - 1| ≤ e**, 0 for r = 1.
+The draws from P that end nowhere need not be made: before the server is asked, P delivers with A/(A + C), A = Σ_P g,
+and then by g.
 
-**Giving up.** With r = 1 both loops end, and nothing is given up. With r ≠ 1 they need not: S or τ may be 0.
-After J looks at the tail an own sample stands unthinned; that alone would be off by S ≤ S' + e, and it comes with
-probability ≤ (1 - S')ᴶ: (S' - e)(1 - S')ᴶ ≤ (1 - e)ᴶ/2.7J is added at most. When H own samples lie in P, the next
-one is taken wherever it lies: then v is p̂ + C·h·p on P and C·(h + (1-h)/τ)·p in the tail with h = (1 - τ)ᴴ, which moves
-Σ|v - p̂| by at most 2τh, and the output by as much. `slack` is the sum of the two.
+**Giving up.** With r = 1 both loops end, and giving up is for a share that is lost in rounding, or for a server whose
+samples cannot be from its row. With r ≠ 1 they need not end: S or τ may be 0.
+When H own samples lie in P, the next one is taken wherever it lies: with h = (1 - τ)ᴴ, C·h·(1-τ) of v moves from the
+tail to P. Then min(D⁺, D⁻) ≤ τ·h, since C ≤ τ + (1 - r)⁺; so 2τh is added.
+After J looks at the tail an own sample stands unthinned. Alone that would be off by S (out - p = S·p - g), where
+S - S' = Σ (1-κ)·g ≤ D⁻ ≤ (r - 1)⁺ + τh; it comes with probability ≤ (1 - S')ᴶ, so S'(1 - S')ᴶ ≤ 1/2.7J is added.
 """
 
 from __future__ import annotations
@@ -50,8 +54,12 @@ from specviz.settings import Sampling
 ROUNDING = 2e-6
 #: Log-probabilities nearer than this are a tie: another order of summation may turn them round.
 TIE = 1e-6
-#: H: own samples that may lie in P before the next is taken wherever it lies. Only where r is not known to be 1.
+#: H where r is not known to be 1.
 HOLD = 128
+# e⁻³⁷ is the rounding of a double: what is rarer than this does not happen.
+_NEVER = 37
+# A share below this is not waited for to the end: what that changes is below the rounding of log-probabilities.
+_RARE = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,23 +98,35 @@ class Known:
             raise ValueError(f"token {token_id} is none of the best, and comes without a log-probability")
         return exp(min(0.0, self.power * logprob - self.log_z))
 
+    def looks(self, refused: float = 1.0) -> int:
+        """J: how often the tail is looked at before an own sample stands.
+
+        Args:
+            refused: q(x) - p̂(x) of the token that was refused; a look ends with at least this probability, if r is 1.
+        """
+        return ceil(4 / self.error) if self.error else ceil(_NEVER / max(refused, _RARE))
+
     @property
-    def looks(self) -> int:
-        """J: how often the tail is looked at before an own sample stands. Only where r is not known to be 1."""
-        return ceil(4 / self.error)
+    def patience(self) -> int:
+        """H: how many own samples may lie in P before the next one is taken wherever it lies."""
+        return HOLD if self.error else ceil(_NEVER / max(self.tail, _RARE))
+
+    def refutes(self, share: float) -> bool:
+        """Whether samples among which nothing of a share was found cannot be from this row."""
+        return self.error == 0 and share >= _RARE
 
     @property
     def slack(self) -> float:
-        """What giving up after `looks` and `HOLD` can cost, in total variation."""
+        """What giving up can cost, in total variation: 2τh + 1/2.7J."""
         if self.error == 0:
             return 0.0
         share = min(max(1 / (HOLD + 1), self.tail_low), self.tail_high)  # where share·(1-share)ᴴ is greatest
-        return 2 * share * (1 - share) ** HOLD + (1 - self.error) ** self.looks / (e * self.looks)
+        return 2 * share * (1 - share) ** HOLD + 1 / (e * self.looks())
 
     @property
     def epsilon(self) -> float:
-        """Total variation of the token that stands at this position, at most; without a P it is thinning alone."""
-        return min(1.0, (2 if len(self.ids) else 1) * self.error + self.slack)
+        """How far the token that stands at this position can be from the target's own: total variation, at most."""
+        return min(1.0, self.error + self.slack)
 
 
 def know(
@@ -174,6 +194,8 @@ def _spread(mass: float, top: float, power: float, n: int) -> float:
 
 
 def _packed(mass: float, cap: float, top: float, power: float) -> float:
+    if mass <= 0 or cap <= 0:
+        return 0.0  # a row whose listed tokens are impossible has nothing behind them
     full = floor(mass / cap)
     rest = mass - full * cap
     return full * exp(power * (log(cap) - top)) + (exp(power * (log(rest) - top)) if rest > 0 else 0.0)
@@ -182,16 +204,13 @@ def _packed(mass: float, cap: float, top: float, power: float) -> float:
 def _kept(best: Floats, weights: Floats, tail: tuple[float, float], sampling: Sampling, vocab_size: int) -> int | None:
     """How many of the best tokens top-k and top-p keep; `vocab_size` for all, None where it cannot be told.
 
-    Servers differ in whether top-p counts shares of what top-k has left or of the whole row, and in which of two tied
-    tokens falls to a cut: where that matters, it cannot be told.
+    top-p counts shares of what top-k has left. Which of two tied tokens falls to a cut is the server's own affair.
     """
     limit = sampling.top_k if 0 < sampling.top_k < vocab_size else vocab_size
     inside = float(weights.sum())
     if limit < vocab_size and limit > len(best):
         return None
-    totals = {inside + tail[0], inside + tail[1]}
-    if limit < vocab_size:
-        totals.add(float(weights[:limit].sum()))
+    totals = {inside + tail[0], inside + tail[1]} if limit == vocab_size else {float(weights[:limit].sum())}
     kept = {_nucleus(weights[:limit], total, sampling.top_p, limit) for total in totals}
     count = kept.pop()
     if kept or count is None or (count < len(best) and best[count - 1] - best[count] < TIE):

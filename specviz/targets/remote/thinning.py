@@ -14,14 +14,10 @@ import numpy as np
 
 from specviz.errors import AnswerError
 from specviz.sampling import Row, draw
-from specviz.targets.remote.knowledge import HOLD, Known, left, passes
+from specviz.targets.remote.knowledge import Known, left, passes
 
 #: Samples in the first request for a position, and in any: what servers take without being asked to raise a limit.
 FIRST, MOST = 32, 128
-# e⁻³⁷ is the rounding of a double: what is rarer than this does not happen.
-_NEVER = 37
-# A share below this is not waited for to the end: what that changes is below the rounding of log-probabilities.
-_RARE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +70,15 @@ def refill(known: Known, q: Row | None, own: OwnSamples, rng: np.random.Generato
     inside = float(weights.sum())
     if inside + known.tail == 0:
         return own.next()
-    looks = known.looks if known.error else ceil(_NEVER / max(refused, _RARE))
+    looks = known.looks(refused)
     for _ in range(looks):
         if known.tail == 0 or rng.random() * (inside + known.tail) < inside:
             return Sample(int(known.ids[draw(weights, rng)]))
         # Without a P every sample lies outside, and what decides is whether it passes.
-        sample = _outside(known, own, known.tail if len(known.ids) else min(1.0, max(refused, _RARE)))
+        sample = _outside(known, own, known.tail if len(known.ids) else min(1.0, max(refused, 1 / FIRST)))
         if q is None or rng.random() < passes(known.prob(sample.token_id, sample.logprob), q.prob(sample.token_id)):
             return sample
-    if known.error == 0 and refused >= _RARE:
+    if known.refutes(refused):
         raise _contradiction(f"a draft token was refused for being too probable, and none of {looks} samples is rarer")
     return own.next()
 
@@ -90,14 +86,13 @@ def refill(known: Known, q: Row | None, own: OwnSamples, rng: np.random.Generato
 def _outside(known: Known, own: OwnSamples, share: float) -> Sample:
     """The next own sample that is none of P; after many, one that may be."""
     best = set(known.ids.tolist())
-    patience = HOLD if known.error else ceil(_NEVER / max(known.tail, _RARE))
-    for _ in range(patience):
+    for _ in range(known.patience):
         sample = own.next(share)
         if sample.token_id not in best:
             return sample
-    if known.error == 0 and known.tail >= _RARE:
+    if known.refutes(known.tail):
         raise _contradiction(
-            f"{known.tail:.1%} of its samples should be none of its {len(best)} best tokens, and of {patience} none was"
+            f"{known.tail:.1%} should be none of its {len(best)} best tokens, and of {known.patience} none was"
         )
     return own.next()
 
