@@ -456,6 +456,8 @@ def _llamacpp_choice(given: Mapping[str, Any], asked: _Asked) -> Choice:
     if said is None:
         lacking("the ids of what was generated")
     if rows.known_ids() != said:
+        if len(rows) == len(said):
+            refuse("the generated tokens differ from those of their log-probabilities")
         asked, rows = replace(asked, request=replace(asked.request, top=None)), Rows()
     return _finished(words, rows, Rows(), said, ending, asked)
 
