@@ -233,6 +233,8 @@ def _finished(
     if request.top is not None:
         _check_made(made, said, words, stopped, request)
     ids = _ids_of(made, stopped, asked) if said is None else said
+    if ids == () and (words or not stopped):
+        lacking("the ids of what was generated")
     if ids is not None and len(ids) > request.max_tokens:
         refuse(f"at most {request.max_tokens} tokens were to be generated, not {len(ids)}")
     tail = len(before) if request.tail is None else min(request.tail, len(before))
@@ -456,7 +458,7 @@ def _llamacpp_choice(given: Mapping[str, Any], asked: _Asked) -> Choice:
     if said is None:
         lacking("the ids of what was generated")
     if rows.known_ids() != said:
-        if len(rows) == len(said):
+        if len(rows) >= len(said):
             refuse("the generated tokens differ from those of their log-probabilities")
         asked, rows = replace(asked, request=replace(asked.request, top=None)), Rows()
     return _finished(words, rows, Rows(), said, ending, asked)
