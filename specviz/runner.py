@@ -285,7 +285,11 @@ class Check:
                 tried = try_draft(pair.drafter, pair.target, settings, self.report, self.cancelled)
         finally:
             pair.close()
-        self.result = tried
+        text = tried.text
+        for secret in secrets(environment(), self._key):
+            # A server may answer with what it was sent.
+            text = text.replace(secret, "[secret]")
+        self.result = dataclasses.replace(tried, text=text)
 
     def finish(self) -> None:
         """Mark the end: nothing more will come, and no key is needed."""

@@ -44,9 +44,9 @@ def _show(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried
     check = visit.checks.get(what)
     if check is not None and not check.live and not _still_about(check, as_typed(catalog, fields)):
         check = None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"):
         colour, word = trial.light(check)
-        st.markdown(f":{colour}[●] {word}")
+        st.markdown(f":{colour}[●] :small[{word}]", width="content")
         _button(catalog, visit, fields, what)
     if check is not None and check.live:
         st.fragment(_wait_for, run_every=POLL_S)(visit, check)
@@ -79,12 +79,12 @@ def _show_outcome(check: Check) -> None:
 def _button(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried) -> None:
     check = visit.checks.get(what)
     if check is not None and check.live:
-        st.button("Cancel", key=f"cancel_{what}", on_click=visit.stop_checks)
+        st.button("Cancel", key=f"cancel_{what}", on_click=_stop)
         return
     why_not = _why_not(visit, fields, what)
     st.button(
         f"Test the {what}", key=f"test_{what}", disabled=bool(why_not), help=why_not or _HELP[what],
-        on_click=_start, args=(catalog, visit, fields, what),
+        on_click=_start, args=(catalog, fields, what),
     )  # fmt: skip
 
 
@@ -111,9 +111,8 @@ def _show_result(result: Trial) -> None:
         st.caption(f":orange[{words.escape_markdown(limit)}]")
     if result.findings is not None:
         with st.expander("What this server can do"):
-            way = words.WAYS[result.way]
-            rows = [*trial.findings(result.findings), ("With these settings", way)] if way else []
-            st.markdown(trial.table(rows))
+            way = words.WAYS[result.way] or words.NOT_KNOWN
+            st.markdown(trial.table([*trial.findings(result.findings), ("With these settings", way)]))
             for note in trial.notes(result.findings):
                 st.caption(words.escape_markdown(note))
 
@@ -127,8 +126,13 @@ def _still_about(check: Check, now: Mapping[str, Any]) -> bool:
     return all(getattr(check.settings, name) == getattr(asked, name) for name in subject)
 
 
-def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried) -> None:
+def _stop() -> None:
+    session.visit().stop_checks()
+
+
+def _start(catalog: Catalog, fields: Mapping[str, Any], what: Tried) -> None:
     """Start a test, or say why not."""
+    visit = session.visit()
     if _why_not(visit, fields, what):
         return
     try:

@@ -41,9 +41,9 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
         # A callback: it runs before the page does, so nothing that cuts the page's run short can lose the click.
         st.button(
             "Run", type="primary", icon=":material/play_arrow:", disabled=visit.live,
-            on_click=_start, args=(catalog, visit, fields),
+            on_click=_start, args=(catalog, fields),
         )  # fmt: skip
-        st.button("Stop", icon=":material/stop:", disabled=not visit.live, on_click=visit.stop)
+        st.button("Stop", icon=":material/stop:", disabled=not visit.live, on_click=_stop)
         if visit.run is not None:
             _download(visit.run)
     if refusal := visit.refusal(_asked(catalog, fields)):
@@ -56,8 +56,14 @@ def _take_example() -> None:
             st.session_state["prompt"] = example.prompt
 
 
-def _start(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
+def _stop() -> None:
+    session.visit().stop()
+
+
+def _start(catalog: Catalog, fields: Mapping[str, Any]) -> None:
     """Start a run, or say why not; prompt and settings stay as they are either way."""
+    # Not an argument: Streamlit keeps those in session state, where a visit must not be found.
+    visit = session.visit()
     if visit.live:
         return
     try:

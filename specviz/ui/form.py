@@ -13,7 +13,7 @@ import streamlit as st
 
 from specviz.errors import SettingsError
 from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, default_draft, draft_name
-from specviz.ui.remote_form import REMOTE, is_remote, let_target_follow, show_remote, whole_name
+from specviz.ui.remote_form import A_SERVER, REMOTE, is_remote, let_target_follow, show_remote, whole_name
 from specviz.ui.session import Catalog, Visit
 from specviz.views import words
 
@@ -45,7 +45,7 @@ def settings_form(
     with st.sidebar:
         let_target_follow()
         target = _model(
-            "Target", catalog.targets(), defaults.target, _target_name, "The model whose output you want."
+            "Target", _targets(catalog), defaults.target, _target_name, "The model whose output you want."
         )  # fmt: skip
         remote: dict[str, Any] = {}
         if is_remote(target):
@@ -123,11 +123,17 @@ def refuse_what_no_widget_holds(defaults: Settings) -> None:
 def as_typed(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields as they are now: a click on Run may bring a value that was typed after the form was drawn."""
     now = {name: st.session_state.get(name, value) for name, value in fields.items()}
-    target = _meant(now["target"] or fields["target"], catalog.targets(), _target_name)
+    target = _meant(now["target"] or fields["target"], _targets(catalog), _target_name)
     target = whole_name(target, now.get("remote_model") or "")
     draft = _meant(now["draft"] or fields["draft"], catalog.drafts(target), draft_name)
     draft = _following(draft, fields["target"], target)
     return now | {"target": target, "draft": draft, "system": now["system"] or ""}
+
+
+def _targets(catalog: Catalog) -> list[Choice]:
+    """Those of the catalog, and the way to any server."""
+    known = catalog.targets()
+    return known if any(choice.name == REMOTE for choice in known) else [*known, A_SERVER]
 
 
 def _let_draft_follow(target: str, defaults: Settings) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from specviz.catalog import Choice
 from specviz.connection import connection
 from specviz.environment import environment
 from specviz.errors import SettingsError, SpecvizError
@@ -16,6 +17,11 @@ from specviz.ui.session import Visit
 from specviz.views import words
 
 REMOTE = "openai:"
+#: How the page offers a server that nobody has named yet.
+A_SERVER = Choice(
+    REMOTE, "A server…", "Anything with a completions API: vLLM, SGLang, llama-server, mlx_lm.server, Cerebras and "
+    "others.", False, "",
+)  # fmt: skip
 
 _NOT_HERE = (
     "A base URL holds no user, password or query: the key has its own field.",

@@ -192,7 +192,6 @@ class FakeCatalog:
         return [
             Choice("local:smollm2-135m", "SmolLM2 135M", "135 M parameters; the default.", self.fetched, cost),
             Choice("toy", "Toy", "A table of 294 tokens: instant, no download.", True, ""),
-            Choice("openai:", "A server", "Any completions API: vLLM, SGLang, llama-server and others.", True, ""),
         ]
 
     def drafts(self, target: str) -> list[Choice]:

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from specviz.events import Error, Guarantee
+from specviz.targets.remote.values import Findings
+from specviz.trial import Trial
+from specviz.views import trial
+
+SCORES = Findings(
+    engine="vllm", version="0.32.0", model="m", ids_in=True, ids_out=True, batch=True, scores=True, top=20
+)
+WRITES = Findings(model="m")
+
+
+def _trial(**given: object) -> Trial:
+    return Trial("target", "openai:m", 120.0, 40.0, " Hello", **given)
+
+
+def _check(result: Trial | None = None, error: Error | None = None, live: bool = False) -> SimpleNamespace:
+    return SimpleNamespace(result=result, error=error, live=live)
+
+
+@pytest.mark.parametrize(
+    ("check", "light"),
+    [
+        (None, ("gray", "not tried")),
+        (_check(live=True), ("gray", "trying")),
+        (_check(), ("gray", "not tried")),
+        (_check(_trial()), ("green", "answers")),
+        (_check(_trial(findings=SCORES)), ("green", "answers")),
+        (_check(_trial(findings=WRITES)), ("orange", "limited")),
+        (_check(_trial(note="Its context is full.")), ("orange", "limited")),
+        (_check(_trial(guarantee=Guarantee("UNKNOWN", "Texts differ."))), ("orange", "limited")),
+        (_check(error=Error("UnreachableError", "No answer.")), ("red", "failed")),
+    ],
+)
+def test_the_light_has_a_colour_and_a_word(check, light):
+    assert trial.light(check) == light
+
+
+def test_every_limit_is_said():
+    (generates,) = trial.limits(_trial(findings=WRITES))
+    assert "saves nothing" in generates
+    strange = Findings(batch=True, same_tokens=False)
+    assert "tokenizer" in trial.limits(_trial(findings=strange))[0]
+    assert trial.limits(Trial("target", "m", 1.0, 1.0, " ")) == ["It wrote no text."]
+    assert trial.limits(_trial(findings=SCORES, guarantee=Guarantee("EXACT", ""))) == []
+
+
+def test_what_is_not_known_is_left_out_of_the_timing():
+    assert trial.timing(_trial()) == "120 ms to the first token, 40.0 tokens/s"
+    assert trial.timing(Trial("draft", "d", 0.25, 1234.5, "")) == "0.2 ms to the first token, 1,234 tokens/s"
+    assert trial.timing(Trial("draft", "d", None, None, "")) == ""
+
+
+def test_first_words_stay_in_one_line_and_are_cut():
+    assert trial.first_words(Trial("target", "m", 1.0, 1.0, "Hi\n\nthere\x00")) == "“Hi there␀”"
+    assert len(trial.first_words(Trial("target", "m", 1.0, 1.0, "word " * 900))) < 100
+    assert trial.first_words(Trial("target", "m", 1.0, 1.0, " ")) == ""
+
+
+def test_findings_in_words():
+    rows = dict(trial.findings(SCORES))
+    assert rows["Server"] == "vLLM 0.32.0" and rows["Top log-probabilities"] == "20 per position"
+    assert rows["Ways to verify"] == "scores given tokens; takes prefixes in one call; writes on its own"
+    assert rows["Token ids"] == "takes them and says them" and "They are" not in rows
+    rows = dict(trial.findings(Findings(after_temperature=True, bos_added=True, latency_ms=12.0)))
+    assert rows["They are"] == "after temperature" and rows["Server"] == "not told apart" and rows["Context"] == "n/a"
+
+
+def test_what_a_server_calls_itself_is_cut_and_no_markup():
+    rows = trial.findings(Findings(engine="vllm", version="<b>" + "9" * 5000, notes=("x" * 5000,)))
+    assert max(len(value) for _, value in rows) <= 300
+    assert "<b>" not in trial.table(rows).replace("\\<b\\>", "")
+    assert len(trial.notes(Findings(notes=("x" * 5000,)))[0]) <= 300
