@@ -77,7 +77,7 @@ class Settings:
             environment names.
         verification: how a remote target verifies a round.
         tokenizer: where a remote target's tokenizer comes from: a known model, a folder, or a Hugging Face repository.
-            Empty: the draft's, else the repository of the model's own name.
+            Empty: see `specviz.models.remote_tokenizer`.
     """
 
     target: str = "local:smollm2-135m"
