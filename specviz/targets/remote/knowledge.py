@@ -98,7 +98,7 @@ class Known:
             raise ValueError(f"token {token_id} is none of the best, and comes without a log-probability")
         return exp(min(0.0, self.power * logprob - self.log_z))
 
-    def looks(self, refused: float = 1.0) -> int:
+    def looks(self, refused: float = 0.0) -> int:
         """J: how often the tail is looked at before an own sample stands.
 
         Args:

@@ -71,6 +71,12 @@ def check(findings: Findings, sampling: Sampling, rule: Rule) -> None:
         raise IncapableError("The server does not give log-probabilities of given tokens.")
     if _greedy(sampling, rule) and not findings.top:
         raise IncapableError("The server does not say which token is the most probable one.")
+    if 0 < min(findings.top, BEST) < sampling.top_k and not _greedy(sampling, rule):
+        # Each position could still be left to the target's own draw, but then one call does for all: prefixes.
+        raise IncapableError(
+            f"The server tells the {min(findings.top, BEST)} most probable tokens, and top-k keeps {sampling.top_k}.",
+            "Lower top-k, or verify by another way: auto finds one.",
+        )
     unclear = findings.after_temperature is None or (findings.after_temperature and not findings.top)
     if rule.name == "probabilistic" and sampling.temperature not in (0, 1) and unclear:
         raise IncapableError(
@@ -138,17 +144,19 @@ class _Round:
         # A drawn bonus would make greedy text half sampled.
         self._asked = Sampling() if _greedy(sampling, rule) else sampling
         self._cost, self._waited_s = Cost(), 0.0
+        self._draws: dict[int, Sample] = {}
 
     def verdict(self) -> Verdict:
         began = time.perf_counter()
         draft = self._proposal.token_ids
         choice = self._score()
+        rows = _rows(choice, draft)
+        views = [self._view(row.top) for row in rows]
         decisions: list[Decision] = []
         epsilon = 0.0
-        for position, row in enumerate(_rows(choice, draft)):
-            view = self._view(row.top)
+        for position, (row, view) in enumerate(zip(rows, views, strict=True)):
             _agree(row, view.best, self._n)
-            outcome = self._decide(position, row, view)
+            outcome = self._decide(position, row, views)
             # The choice between the row and the target's own draw was the row's, so the latter is exact.
             epsilon = max(epsilon, view.known.epsilon if view.known else 0.0)
             decisions.append(self._decision(position, row, view, outcome))
@@ -177,9 +185,9 @@ class _Round:
         self._cost += Cost.of(reply, answer)
         return answer.choices
 
-    def _request(self, ids: tuple[int, ...], top: int, samples: int = 1) -> Request:
+    def _request(self, *prompts: tuple[int, ...], top: int = 0, samples: int = 1) -> Request:
         return Request(
-            prompts=(ids,),
+            prompts=prompts,
             temperature=self._asked.temperature,
             top_k=self._asked.top_k,
             top_p=self._asked.top_p,
@@ -187,12 +195,12 @@ class _Round:
             # Some servers take 0 for "none at all".
             top=max(1, top),
             # Rows that share a seed may share their noise.
-            seed=int(self._rng.integers(2**31)) if samples == 1 else None,
+            seed=int(self._rng.integers(2**31)) if samples == len(prompts) == 1 else None,
         )
 
     def _score(self) -> Choice:
         draft = self._proposal.token_ids
-        request = self._request(self._context + draft, self._n)
+        request = self._request(self._context + draft, top=self._n)
         if draft:
             request = replace(request, echo=True, tail=len(draft))
         return self._call(request)[0]
@@ -202,10 +210,20 @@ class _Round:
         prompt = self._context + self._proposal.token_ids[:position]
 
         def ask(n: int) -> list[Sample]:
-            choices = self._call(self._request(prompt, 0 if self._is_raw() else self._n, n))
+            choices = self._call(self._request(prompt, top=0 if self._is_raw() else self._n, samples=n))
             return [self._sample(c, known) for c in choices]
 
         return OwnSamples(ask)
+
+    def _targets_own(self, position: int, views: Sequence[_View]) -> Sample:
+        """The target's draw where the row does not decide, together with those that later positions will need."""
+        if position not in self._draws:
+            open_ = [i for i in range(position, len(views)) if views[i].known is None]
+            open_ = open_ if self._findings.batch else [position]
+            prompts = tuple(self._context + self._proposal.token_ids[:i] for i in open_)
+            choices = self._call(self._request(*prompts))
+            self._draws |= {i: self._sample(c, None) for i, c in zip(open_, choices, strict=True)}
+        return self._draws[position]
 
     def _sample(self, choice: Choice, known: Known | None) -> Sample:
         logprob = self._untempered(choice.rows[0], known) if choice.rows else None
@@ -262,15 +280,16 @@ class _Round:
 
     # The rule.
 
-    def _decide(self, position: int, row: Scored, view: _View) -> _Outcome:
-        x, q, known = self._proposal.token_ids[position], self._proposal.q[position], view.known
+    def _decide(self, position: int, row: Scored, views: Sequence[_View]) -> _Outcome:
+        x, q, view = self._proposal.token_ids[position], self._proposal.q[position], views[position]
+        known = view.known
         p = known.prob(x, row.logprob) if known else None
         if _greedy(self._sampling, self._rule):
             return self._most_probable(x, q, p, int(view.shown.ids[0]))
-        own = self._own(position, known)
         if known is None or p is None:
-            drawn = own.next()
+            drawn = self._targets_own(position, views)
             return _Outcome(drawn.token_id == x, drawn)
+        own = self._own(position, known)
         if self._rule.name == "threshold":
             kept = p >= self._rule.tau
             return _Outcome(kept, Sample(x) if kept else refill(known, None, own, self._rng), p, float(kept))

@@ -57,11 +57,11 @@ class OwnSamples:
         return self._waiting.popleft()
 
 
-def refill(known: Known, q: Row | None, own: OwnSamples, rng: np.random.Generator, refused: float = 1.0) -> Sample:
+def refill(known: Known, q: Row | None, own: OwnSamples, rng: np.random.Generator, refused: float = 0.0) -> Sample:
     """A draw from norm((p - q)⁺), or from p where there is no q; exact as far as p̂ is.
 
     Args:
-        refused: q(x) - p̂(x) of the token that was refused, which is how likely a look ends at least.
+        refused: q(x) - p̂(x) of the token that was refused, if one was: a look ends at least with this probability.
 
     Raises:
         AnswerError: the samples cannot come from the row that the server told.
