@@ -6,7 +6,7 @@ what the server makes of it can be checked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from specviz.errors import AnswerError
@@ -100,10 +100,14 @@ def _longest_first(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> tuple[
 def _encode(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> tuple[int, ...]:
     """Ids by the tokenizer, () unless their exact text is `data` again."""
     text = data.decode("utf-8", errors="replace")
-    # Behind a line break a text begins without the space that SentencePiece puts in front.
-    anchor = tokenizer.encode("\n") if text else []
-    behind = tokenizer.encode("\n" + text)[len(anchor) :] if anchor else []
-    for ids in (tokenizer.encode(text), behind):
+    for ids in _encodings(text, tokenizer):
         if all(0 <= i < vocab_size for i in ids) and written_all(ids, tokenizer) == data:
             return tuple(ids)
     return ()
+
+
+def _encodings(text: str, tokenizer: Tokenizer) -> Iterator[list[int]]:
+    """A text alone, then as the rest of a line: there SentencePiece puts no space in front."""
+    yield tokenizer.encode(text)
+    anchor = tokenizer.encode("\n")
+    yield tokenizer.encode("\n" + text)[len(anchor) :]
