@@ -56,7 +56,7 @@ def show_run(visit: Visit, run: Run) -> None:
         if started is not None and started.prompt_text:
             with st.expander("What was sent"):
                 st.caption(f"The prompt with its chat template: {len(started.prompt_ids):,} tokens.")
-                st.code(words.visible(started.prompt_text), language=None, wrap_lines=True)
+                st.code(words.exactly(started.prompt_text), language=None, wrap_lines=True)
 
     numbers()
     if not live and not run.state.nodes:

@@ -74,6 +74,14 @@ def visible(text: str) -> str:
     return "".join(map(_visible, text)) if not text.isascii() or not text.isprintable() else text
 
 
+def exactly(text: str) -> str:
+    """A whole text for a box that would cut space off its ends: line ends as ↵ and a new line, spaces there as ·."""
+    lines = visible(text).replace("\n", "↵\n")
+    inner = lines.strip(" ")
+    begin, end = len(lines) - len(lines.lstrip(" ")), len(lines) - len(lines.rstrip(" "))
+    return "·" * begin + inner + "·" * end if inner else "·" * len(lines)
+
+
 def _visible(char: str) -> str:
     code = ord(char)
     if char in "\n\t":

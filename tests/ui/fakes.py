@@ -38,9 +38,12 @@ HOSTILE: tuple[Token, ...] = (
 _WORDS = " the draft proposes and the target decides so every token is its own".replace(" ", "| ").split("|")[1:]
 
 
-def _talk(rounds: int, k: int = 4) -> Story:
+SENT = "<|im_start|>user\nHello <b>you</b> $x$\x00<|im_end|>\n<|im_start|>assistant\n"
+
+
+def _talk(rounds: int, k: int = 4, story: Story | None = None) -> Story:
     words, kept = cycle(_WORDS), cycle((4, 2, 0, 3, 1))
-    story = Story()
+    story = story or Story()
     for _ in range(rounds):
         story.round(list(islice(words, k)), next(kept) % (k + 1), next(words), acceptance=0.7)
     return story
@@ -64,6 +67,10 @@ def _empty(reason: FinishReason) -> Story:
     return story
 
 
+def _remote(rounds: int) -> Story:
+    return _talk(rounds, story=Story(80.0, way="prefixes", per_call_tps=15.0, billed=(500, 5), prompt_text=SENT))
+
+
 SCENES: dict[str, Callable[[], Story]] = {
     "talk": lambda: _talk(40).done("stop_token"),
     "endless": lambda: _talk(4000),
@@ -71,12 +78,16 @@ SCENES: dict[str, Callable[[], Story]] = {
     "hostile": lambda: _hostile().done(),
     "fails": lambda: _talk(6).failed("The target went away: <b>connection reset</b>.", "Start it again."),
     "fails at once": lambda: Story().failed("A draft has 300 tokens, the target 301.", "Choose another draft."),
+    "remote": lambda: _remote(12).done(),
+    "remote fails": lambda: _remote(3).failed("No connection to http://127.0.0.1:1.", "Is the server running?"),
+    "remote fails at once": lambda: _remote(0).failed("The server refused the key.", "Check the key."),
     **{f"empty: {reason}": partial(_empty, reason) for reason in get_args(FinishReason)},
 }
 WAITS: dict[str, tuple[str, Progress | None]] = {
     "queued": ("queued", None),
     "downloading": ("loading", Progress("Downloading SmolLM2-135M-Instruct", 37_400_000, 92_871_040, "bytes")),
     "loading": ("loading", Progress("Loading SmolLM2-135M-Instruct")),
+    "retrying": ("running", Progress("Waiting to ask again: 429 Too Many Requests", 2, 8, "s")),
     "baseline": ("baseline", Progress("Measuring plain decoding", 12, 32, "tokens")),
 }
 

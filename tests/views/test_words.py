@@ -72,3 +72,11 @@ def test_every_rule_says_what_it_promises():
         ("greedy", 1.0), ("threshold", 0.0), ("threshold", 1.0)
     }  # fmt: skip
     assert "0.3" in said["threshold", 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a\nb\n", "a↵\nb↵\n"), ("  a ", "··a·"), ("  ", "··"), ("", ""), ("\n a\x00", "↵\n a␀"), ("a  b", "a  b")],
+)
+def test_a_text_keeps_what_is_at_its_ends(text, shown):
+    assert words.exactly(text) == shown

@@ -1,0 +1,77 @@
+"""What the page shows of a run of a remote target."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streamlit.proto.Metric_pb2 import Metric as MetricProto
+
+from tests.ui.fakes import SENT
+from tests.ui.test_live_page import _buttons, _components, _fresh_process, _page, _run, _said, _until_done
+
+__all__ = ["_fresh_process"]
+
+
+@pytest.fixture(scope="module")
+def finished() -> Any:
+    page = _page()
+    page.slider(key="temperature").set_value(0.7)
+    return _until_done(_run(page, "remote"))
+
+
+def test_the_header_names_the_way_and_the_rule_in_force(finished: Any) -> None:
+    header = next(m.value for m in finished.markdown if "badge" in m.value).replace("\\", "")
+    assert "probabilistic (own draws compared)" in header and "prefixes in one call" in header
+
+
+def test_both_baselines_and_the_bill_have_a_card(finished: Any) -> None:
+    cards = {m.label: m for m in finished.metric}
+    assert cards["Speed-up"].delta == "slower than streaming" and cards["Speed-up"].color == MetricProto.MetricColor.RED
+    assert cards["Against single calls"].delta == "faster than a call per token"
+    assert (cards["Billed tokens"].value, cards["Billed tokens"].delta) == ("6,060", "6,000 prompt + 60 output")
+
+
+def test_the_charts_have_both_baselines_and_the_call(finished: Any) -> None:
+    figures = _components(finished)["specviz_charts"]["figures"]
+    speed, latency = figures[1]["data"][0], figures[2]["data"]
+    assert speed["y"] == ["a call per token", "streaming", "speculative"] and speed["x"][:2] == [15.0, 80.0]
+    assert "server call (network and computing)" in [bar["name"] for bar in latency]
+
+
+def test_what_was_sent_can_be_seen_letter_by_letter(finished: Any) -> None:
+    (expander,) = (e for e in finished.main.expander if e.label == "What was sent")
+    assert expander.code[0].value == SENT.replace("\x00", "␀").replace("\n", "↵\n").rstrip("\n")
+    assert "2 tokens" in expander.caption[0].value
+
+
+def test_a_local_run_says_nothing_of_servers() -> None:
+    page = _until_done(_run(_page(), "talk"))
+    assert not {"Against single calls", "Billed tokens"} & {m.label for m in page.metric}
+    assert "in one call" not in _said(page)
+    assert "server" not in json.dumps(_components(page)["specviz_charts"])
+
+
+def test_after_a_failure_everything_stays_with_the_error_and_its_remedy_on_top() -> None:
+    page = _until_done(_run(_page(), "remote fails"))
+    (error,) = (e.value.replace("\\", "") for e in page.error)
+    assert "No connection to http://127.0.0.1:1." in error and "Is the server running?" in error
+    assert "What was written until then is below" in error
+    assert _components(page)["specviz_text"]["items"] and _components(page)["specviz_tree"]["items"]
+    assert {m.label for m in page.metric} >= {"Speed-up", "Billed tokens"}
+    assert _components(page)["specviz_charts"]["figures"] and page.get("download_button")
+
+
+def test_what_was_sent_is_there_also_where_nothing_came_back() -> None:
+    page = _until_done(_run(_page(), "remote fails at once"))
+    assert "Check the key" in page.error[0].value and not page.metric
+    assert [e.label for e in page.main.expander] == ["What was sent"]
+
+
+def test_a_wait_before_another_attempt_is_shown_while_the_run_goes_on() -> None:
+    page = _run(_page(), "retrying")
+    shown = [p.proto.text.replace("\\", "") for p in page.get("progress")]
+    assert shown[0].startswith("Running: 0 of at most")
+    assert shown[1] == "Waiting to ask again: 429 Too Many Requests: 2 of 8 s"
+    assert _buttons(page)["Stop"]
