@@ -205,10 +205,10 @@ class ToyServer:
     def _completions(self, body: Mapping[str, Any]) -> dict[str, Any]:
         if self.dialect != "llamacpp" and body.get("model") != self.name:
             raise BadRequest(404, f"The model `{body.get('model')}` does not exist.")
+        self._check_logprobs(body)
         prompts = self._prompts(body.get("prompt"))
         echo = bool(body.get("echo")) and self.dialect in ("vllm", "sglang", "llama-cpp-python")
         budget = self._budget(body, echo)
-        self._check_logprobs(body)
         samples = int(_or(body.get("n"), 1)) if self.dialect in TAKES_IDS else 1
         made = [self._continue(p, body, max(1, budget)) for p in prompts for _ in range(samples)]
         keep_none = budget == 0
