@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
@@ -71,7 +71,7 @@ class Flight(Generic[T]):
         """Hand a part over."""
         self._parts.put((part,))
 
-    def parts(self, check: Callable[[], None]) -> Iterator[T]:
+    def parts(self, check: Callable[[], None]) -> Generator[T]:
         """What comes, as it comes. However this ends, the call has ended then.
 
         Args:

@@ -11,7 +11,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
@@ -21,7 +21,7 @@ import tenacity
 from openai import Stream
 
 from specviz.connection import Connection
-from specviz.errors import RefusedError, StoppedError
+from specviz.errors import RefusedError, SettingsError, StoppedError
 from specviz.ports import OnProgress, Progress
 from specviz.targets.remote import dialect
 from specviz.targets.remote.address import address_of, authorization_of, below
@@ -114,12 +114,7 @@ class HttpCompletions:
         self._answered = False
         self._models: tuple[str, ...] | None = None
         timeout = httpx2.Timeout(connection.read_s, connect=connection.connect_s, pool=connection.connect_s)
-        self._http = httpx2.Client(
-            timeout=timeout,
-            # A redirected POST would lose its body or its key.
-            follow_redirects=False,
-            event_hooks={"request": [self._on_request], "response": [self._on_response]},
-        )
+        self._http = _http_client(timeout, self._on_request, self._on_response)
         # The key is put in where a request leaves, so that the SDK never has it.
         self._client = openai.OpenAI(
             api_key="-", base_url=connection.shown, timeout=timeout, max_retries=0, http_client=self._http
@@ -287,13 +282,15 @@ class HttpCompletions:
                 flight.put((time.perf_counter(), chunk))
 
         reader = Reader()
-        for at, chunk in Flight(self._guarded(work), self._wires).parts(self._checker(attempt)):
-            self._answered = True
-            attempt.since = at
-            self._check_error(chunk)
-            piece = reader.read(at, chunk)
-            if piece is not None:
-                yield piece
+        with closing(Flight(self._guarded(work), self._wires).parts(self._checker(attempt))) as parts:
+            for at, chunk in parts:
+                self._answered = True
+                self._check_error(chunk)
+                piece = reader.read(at, chunk)
+                if piece is not None:
+                    yield piece
+                # Patience is for one part, and not for the time that the consumer takes.
+                attempt.since = time.perf_counter()
         if not reader.seen:
             raise unusable("sent no stream", self._connection.shown)
         if not (reader.finished or _framed(attempt.response)):
@@ -400,6 +397,10 @@ class HttpCompletions:
         if isinstance(exc, openai.APITimeoutError):
             return broken("did not answer in time", shown, "It may be overloaded, or the prompt too long for it.")
         if isinstance(exc, openai.APIConnectionError):
+            if isinstance(cause, httpx2.ProxyError):
+                return unreachable(
+                    f"the proxy refuses ({self._redactor.words(str(cause))})", shown, "Check HTTPS_PROXY."
+                )
             if isinstance(cause, httpx2.DecodingError):
                 return unusable("sent an answer that cannot be unpacked", shown)
             return broken("broke the connection", shown)
@@ -437,6 +438,21 @@ class HttpCompletions:
         if status is not None:
             return self._fault_of_status(status, words, None)
         return unusable(f"reports an error{f': {words}' if words else ''}", self._connection.shown, "See what it says.")
+
+
+def _http_client(
+    timeout: httpx2.Timeout,
+    on_request: Callable[[httpx2.Request], None],
+    on_response: Callable[[httpx2.Response], None],
+) -> httpx2.Client:
+    hooks: dict[str, list[Callable[..., Any]]] = {"request": [on_request], "response": [on_response]}
+    with suppress(ValueError, ImportError, httpx2.InvalidURL):
+        # A redirected POST would lose its body or its key.
+        return httpx2.Client(timeout=timeout, follow_redirects=False, event_hooks=hooks)
+    raise SettingsError(
+        "The proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used.",
+        "Give it as http://host:port; SOCKS needs the package socksio.",
+    )
 
 
 def _fault_in(state: tenacity.RetryCallState) -> Fault:

@@ -127,6 +127,19 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key: str) -> None:
     assert key not in str(caught.value)
 
 
+def test_a_proxy_of_the_environment_is_used_and_one_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with serve_raw([answer(200, GOOD), answer(407)]) as raw:
+        monkeypatch.setenv("http_proxy", raw.url.removesuffix("/v1"))
+        with client("http://far.invalid/v1") as api:
+            assert api.complete(ONE).body == GOOD and raw.got[0].path == "http://far.invalid/v1/completions"
+    monkeypatch.setenv("http_proxy", "ftp://me:secret@here")
+    with pytest.raises(SettingsError, match="proxy") as caught, client("http://far.invalid/v1"):
+        pass
+    assert "secret" not in "".join(traceback.format_exception(caught.value)).replace('"ftp://me:secret@here"', "")
+
+
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
 def test_what_may_pass_is_repeated_and_shown(status: int) -> None:
     told: list[Progress] = []
@@ -451,6 +464,7 @@ def echo_all(status: int, kind: str) -> Handler:
             credentials += " " + base64.b64decode(credentials).decode()
         said = f"{kind_of} {credentials} at {got.path}"
         bodies: dict[str, object] = {
+            "good": GOOD,
             "json": {"error": {"message": said}},
             "html": f"<html><body>{said}</body></html>".encode(),
             "hidden": {"detail": said.replace("sk-pl", "sk-\u200bpl").replace("pass-", "pass\x07-")},
@@ -464,8 +478,11 @@ def echo_all(status: int, kind: str) -> Handler:
     return handle
 
 
-@pytest.mark.parametrize("kind", ["json", "html", "hidden", "stream"])
-@pytest.mark.parametrize("status", [200, 307, 401, 404, 429, 500])
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(200, "good"), *((200, kind) for kind in ("json", "html", "hidden", "stream"))]
+    + [(status, kind) for status in (307, 401, 404, 429, 500) for kind in ("json", "html", "hidden")],
+)
 def test_no_secret_is_in_any_error_or_log(status: int, kind: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     words: list[str] = []
