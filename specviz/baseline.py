@@ -53,7 +53,8 @@ def measure(
 ) -> Baseline:
     """Decode a few dozen tokens plainly, on this prompt, at these sampling settings, and time them.
 
-    Goes on past stop tokens: a short answer must not make a short measurement. Leaves the target's cache empty.
+    Goes on past stop tokens where it can: a short answer must not make a short measurement. Leaves the target's cache
+    empty.
 
     Args:
         tokens: to decode plainly, or streamed.
@@ -88,12 +89,15 @@ def _plain(
 ) -> Baseline:
     """One token a round, as the loop decodes without a draft."""
     target.reset()
-    endless = dataclasses.replace(target.capabilities, stop_ids=frozenset())
+    limits = target.capabilities
+    if not isinstance(target, Streaming):
+        # To go on behind the end of an answer is nothing that every server survives.
+        limits = dataclasses.replace(limits, stop_ids=frozenset())
     plain = dataclasses.replace(settings, draft="none", max_tokens=tokens + 1, stop=())
     walls: list[float] = []
     on_progress(Progress(what, 0, tokens, "tokens"))
     events = autoregressive(
-        _WithLimits(target, endless), prompt_ids, plain, np.random.default_rng(settings.seed), cancelled=cancelled
+        _WithLimits(target, limits), prompt_ids, plain, np.random.default_rng(settings.seed), cancelled=cancelled
     )
     for event in events:
         if isinstance(event, Error):

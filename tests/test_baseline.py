@@ -123,6 +123,13 @@ def test_a_stream_that_cannot_be_counted_is_replaced_by_single_calls(pieces: lis
     assert found.complete and found.tokens_per_second == found.per_call_tps and found.per_call_tps
 
 
+def test_single_calls_end_with_the_answer() -> None:
+    target = Served(evenly(1, 33))
+    target.capabilities = dataclasses.replace(target.capabilities, stop_ids=frozenset(range(TOKENIZER.vocab_size)))
+    found = baseline.measure(target, [0, 1], Settings())
+    assert found.tokens_per_second == pytest.approx(2.0) and found.per_call_tps is None and not found.complete
+
+
 def test_a_server_that_cannot_stream_has_one_baseline() -> None:
     found = measured([], RefusedError("no streams here", "", 400))
     assert found.tokens_per_second == found.per_call_tps and found.per_call_tps

@@ -60,7 +60,7 @@ def verify(
     settings = in_force(sampling, rule)
     lens = Lens.of(findings, settings, vocab_size, tokenizer)
     asking = _Asking(api, findings, context, settings, _seed(settings, rng), tokenizer, vocab_size)
-    reading = _Reading(findings, tuple(context), proposal, lens, stop_ids, asking.as_text)
+    reading = _Reading(findings, tuple(context), proposal, lens, stop_ids, asking.as_text, spare_of(findings))
     asked = len(proposal.token_ids) + 1
     answer = first = asking.ask(asked)
     began = time.perf_counter()
@@ -85,6 +85,15 @@ def verify(
 def in_force(sampling: Sampling, rule: Rule) -> Sampling:
     """What the target's own tokens are drawn at: under the rule `greedy` it is always the most probable one."""
     return Sampling(0.0) if rule.name == "greedy" or sampling.temperature == 0 else sampling
+
+
+def spare_of(findings: Findings) -> int:
+    """How many tokens more than wanted to ask for, and to drop whatever they are.
+
+    mlx_lm.server keeps what it has read and written, and when a prompt is just that, to the last token, its only
+    worker dies of it, and the server is deaf until somebody starts it again. A plain step would do so every time.
+    """
+    return 1 if findings.engine == "mlx" and findings.ids_out and findings.same_tokens else 0
 
 
 def top_of(findings: Findings) -> int | None:
@@ -148,7 +157,7 @@ class _Asking:
         """One continuation of the context."""
         request = Request(
             prompts=(self._prompt,),
-            max_tokens=max_tokens,
+            max_tokens=max_tokens + spare_of(self._findings),
             temperature=self._sampling.temperature,
             top_k=self._sampling.top_k,
             top_p=self._sampling.top_p,
@@ -184,6 +193,7 @@ class _Reading:
     lens: Lens
     stop_ids: frozenset[int]
     as_text: bool
+    spare: int
 
     def read(self, answer: Answer, asked: int) -> _Read:
         """By ids where they are known, else by text."""
@@ -209,14 +219,14 @@ class _Reading:
         own = self._with_stop(draws, choice)
         block = compare(own[: len(self.proposal.token_ids) + 1], self.proposal, self.lens)
         kept = len(block.token_ids)
-        if len(own) > len(draws) == kept == asked:
+        if len(own) > len(draws) == kept == asked + self.spare:
             # The last token that was asked for ended the text, and this tokenizer does not know it for a stop.
             return _Read(replace(block, owed=(own[-1].token_id,)), True)
         if not self.as_text:
             return _Read(block, True)
         ids, tokenizer = [draw.token_id for draw in own], self.lens.tokenizer
         before = written_all(self.context[-8:], tokenizer)
-        for end in range(kept, len(ids) + 1):
+        for end in range(kept, len(ids) + 1 - self.spare):
             if _completes(before, written_all(ids[:end], tokenizer)):
                 return _Read(replace(block, owed=tuple(ids[kept:end])), True)
         return _Read(block, False)
