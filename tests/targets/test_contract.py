@@ -83,8 +83,9 @@ def test_decisions_are_kept_then_at_most_one_refused_then_ignored(
 def test_equal_seeds_give_equal_verdicts_after_any_history(repeatable: Target) -> None:
     target = repeatable
 
-    def ask() -> tuple[int, ...]:
-        return target.verify([0, 1], [block(2, 2)], Sampling(1.0), Rule(), np.random.default_rng(3)).token_ids
+    def ask() -> list[tuple[int, ...]]:
+        rngs = map(np.random.default_rng, range(5))
+        return [target.verify([0, 1], [block(2, 2)], Sampling(1.0), Rule(), rng).token_ids for rng in rngs]
 
     first = ask()
     target.verify([1, 1, 1], [block(0)], Sampling(1.0), Rule(), np.random.default_rng(0))

@@ -22,14 +22,13 @@ from specviz.sampling import Row, promise
 from specviz.settings import Rule, Sampling
 from specviz.targets.remote import answers
 from specviz.targets.remote.costs import Cost
+from specviz.targets.remote.draws import draws_of, ended, stop_id
 from specviz.targets.remote.knowledge import Known, keeps, know
 from specviz.targets.remote.thinning import OwnSamples, Sample, refill
 from specviz.targets.remote.values import Choice, Completions, Findings, Likely, Request, Scored
 
 #: The N that is asked for: what servers give without being asked to raise their limit.
 BEST = 20
-# One token's log-probability may be printed twice; it is the same number.
-_SAME = 1e-3
 # Servers score more tokens than a tokenizer names: their rows are padded.
 _PADDING = 1.01
 
@@ -44,19 +43,23 @@ def verify(
     rng: np.random.Generator,
     tokenizer: Tokenizer,
     vocab_size: int,
+    *,
+    stop_ids: frozenset[int] = frozenset(),
 ) -> Verdict:
     """Score a block, and decide it position by position until the first refusal.
 
     Args:
         context: ids; the server takes ids. proposal: may be empty, which is one step of plain decoding.
         rng: of u, of what is drawn from the row's best tokens, and of the seed of the one call.
+        stop_ids: tokens that end a text, for servers that leave theirs out.
 
     Raises:
         IncapableError: the rule or the settings need what this way or this server cannot give.
         AnswerError: an answer contradicts itself, or lacks what was asked for.
     """
     check(findings, sampling, rule)
-    return _Round(api, findings, tuple(context), proposal, sampling, rule, rng, tokenizer, vocab_size).verdict()
+    round_ = _Round(api, findings, tuple(context), proposal, sampling, rule, rng, tokenizer, vocab_size, stop_ids)
+    return round_.verdict()
 
 
 def check(findings: Findings, sampling: Sampling, rule: Rule) -> None:
@@ -136,10 +139,11 @@ class _Round:
         rng: np.random.Generator,
         tokenizer: Tokenizer,
         vocab_size: int,
+        stop_ids: frozenset[int],
     ) -> None:
         self._api, self._findings, self._context, self._proposal = api, findings, context, proposal
         self._sampling, self._rule, self._rng = sampling, rule, rng
-        self._tokenizer, self._vocab_size = tokenizer, vocab_size
+        self._tokenizer, self._vocab_size, self._stop_ids = tokenizer, vocab_size, stop_ids
         self._n = min(findings.top, BEST)
         # A drawn bonus would make greedy text half sampled.
         self._asked = Sampling() if _greedy(sampling, rule) else sampling
@@ -150,12 +154,11 @@ class _Round:
         began = time.perf_counter()
         draft = self._proposal.token_ids
         choice = self._score()
-        rows = _rows(choice, draft)
+        rows = choice.prompt[-len(draft) :] if draft else ()
         views = [self._view(row.top) for row in rows]
         decisions: list[Decision] = []
         epsilon = 0.0
         for position, (row, view) in enumerate(zip(rows, views, strict=True)):
-            _agree(row, view.best, self._n)
             outcome = self._decide(position, row, views)
             # The choice between the row and the target's own draw was the row's, so the latter is exact.
             epsilon = max(epsilon, view.known.epsilon if view.known else 0.0)
@@ -232,9 +235,13 @@ class _Round:
         return Sample(self._generated(choice), logprob)
 
     def _generated(self, choice: Choice) -> int:
-        token = choice.token_ids[0] if choice.token_ids else choice.rows[0].token_id if choice.rows else None
-        if token is None:
-            raise LackingError("The server does not say the id of the token that it generated.")
+        draws = draws_of(choice, (), self._findings, self._tokenizer, self._vocab_size)
+        if draws:
+            token = draws[0].token_id
+        elif ended(choice) and not choice.text:
+            token = stop_id(self._context, None, self._stop_ids)
+        else:
+            raise LackingError("The server does not say which token it generated.")
         if not 0 <= token < self._vocab_size:
             raise AnswerError(f"The server generated token {token}, outside the vocabulary of {self._vocab_size}.")
         return token
@@ -263,14 +270,11 @@ class _Round:
         return self._asked.temperature == 1 and not self._cut()
 
     def _view(self, top: Sequence[Likely]) -> _View:
-        # A server may add the scored token to its N best; which tokens are known must not depend on it.
-        best = tuple(sorted((b for b in top), key=lambda b: -b.logprob))[: self._n]
+        best = tuple(top[: self._n])
         named = [b for b in best if b.token_id is not None]
         ids, logprobs = [b.token_id for b in named if b.token_id is not None], [b.logprob for b in named]
         size = int(self._vocab_size * _PADDING)
         whole = len(named) == len(best) >= min(self._n, self._vocab_size)
-        if len(set(ids)) < len(ids):
-            raise AnswerError("The server gives two log-probabilities to one of its most probable tokens.")
         if _greedy(self._sampling, self._rule) and (not best or best[0].token_id is None):
             raise LackingError("The server does not say which token is the most probable one.")
         known = know(ids, logprobs, self._sampling, size, whole=whole)
@@ -341,34 +345,6 @@ class _Round:
             draft_logprob_target=row.logprob,
             final_logprob=row.logprob,
             alternatives=view.alternatives(self._tokenizer, self._vocab_size),
-        )
-
-
-def _rows(choice: Choice, draft: tuple[int, ...]) -> Sequence[Scored]:
-    """The rows of the draft's tokens."""
-    rows = choice.prompt[-len(draft) :] if draft else ()
-    if tuple(r.token_id for r in rows) != draft:
-        raise AnswerError("The server scored other tokens than it was given.")
-    if any(r.logprob is None for r in rows):
-        raise LackingError("The server gave no log-probability for a token that it was to score.")
-    return rows
-
-
-def _agree(row: Scored, best: tuple[Likely, ...], n: int) -> None:
-    """Refuse a row that says two things.
-
-    Raises:
-        AnswerError: the token's own log-probability is not the one that it has among the best, or it is more probable
-            than the least of them, and not there.
-    """
-    told = row.logprob if row.logprob is not None else 0.0
-    there = next((b.logprob for b in best if b.token_id == row.token_id), None)
-    named = all(b.token_id is not None for b in best)
-    missing = there is None and named and len(best) >= n > 0 and told > best[-1].logprob + _SAME
-    if missing or (there is not None and abs(there - told) > _SAME):
-        raise AnswerError(
-            f"The server contradicts itself: token {row.token_id} has the log-probability {told:.4f}, and "
-            + (f"{there:.4f} among the most probable ones." if there is not None else "is not among the best.")
         )
 
 

@@ -162,6 +162,7 @@ class RemoteTarget:
         self, context: tuple[int, ...], proposal: Proposal, sampling: Sampling, rule: Rule, rng: np.random.Generator
     ) -> Judged:
         lost = Cost()
+        self._api.lost()
         while True:
             way, _ = self._chosen(sampling, rule)
             used: Way = way if proposal.token_ids else "generating"
@@ -171,7 +172,6 @@ class RemoteTarget:
             except (LackingError, RefusedError) as exc:
                 self._demote(used, exc, sampling, rule)
                 lost += self._api.lost()
-        self._api.lost()
         judged = replace(judged, **_with(judged, lost))
         return replace(judged, guarantee=worst(judged.guarantee, self._read_back(context, judged)))
 
@@ -187,7 +187,7 @@ class RemoteTarget:
         common = (self._api, self._findings, context, proposal, sampling, rule, rng, self.tokenizer, self._vocab_size)
         stops = self.capabilities.stop_ids
         if way == "scoring":
-            return _judged(scoring.verify(*common))
+            return _judged(scoring.verify(*common, stop_ids=stops))
         if way == "prefixes":
             return prefixes.verify(*common, stop_ids=stops)
         return generating.verify(*common, stop_ids=stops)
@@ -229,9 +229,10 @@ class RemoteTarget:
             self._worst = worst(
                 Guarantee("UNKNOWN", "A draw of the server's could not be read, and was repeated."), self._worst
             )
-        self._findings = without
         shown = exc.message if len(exc.message) <= _LONGEST else exc.message[: _LONGEST - 1] + "…"
-        self._notes = (*self._notes, f"{_LOST[way]} failed on the way: {shown}")
+        note = f"{_LOST[way]} failed on the way: {shown}"
+        self._findings = replace(without, notes=(note, *without.notes))
+        self._notes = (*self._notes, note)
         self._forget()
         now, _ = self._chosen(sampling, rule)
         self.capabilities = replace(self.capabilities, way=now)

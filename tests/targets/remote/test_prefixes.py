@@ -195,3 +195,21 @@ def test_an_empty_text_is_an_end_or_an_error() -> None:
         verify(Scripted(legacy("", "a")), [0], block(1), **TEXT)
     with pytest.raises(LackingError, match="part of a character"):
         verify(Scripted(legacy("\ufffd", "a")), [0], block(1), **TEXT)
+
+
+class Merging(LetterTokenizer):
+    def encode(self, text: str) -> list[int]:
+        return [self.pieces.index("bc") if c == "B" else self.pieces.index(c) for c in text.replace("bc", "B")]
+
+
+def test_a_draft_that_text_cannot_carry_is_judged_as_far_as_it_can() -> None:
+    """CASES 32: behind "b" the draft's "c" would be read as another token; what it is itself can be told."""
+    tokenizer = Merging(["a", "b", "c", "bc"])
+    api = Scripted(legacy("b", "c"))
+    findings = findings_of("generates", batch=True)
+    judged = prefixes.verify(
+        api, findings, [0], block(1, 2, 0), Sampling(), Rule(), np.random.default_rng(0), tokenizer, 4
+    )
+    assert api.requests[0].prompts == ("a", "ab")
+    assert [d.status for d in judged.decisions] == ["accepted", "accepted", "ignored"]
+    assert judged.token_ids == (1, 2) and judged.guarantee.kind == "EXACT"
