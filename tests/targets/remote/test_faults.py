@@ -6,7 +6,7 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specviz.connection import Connection, Secret
@@ -21,6 +21,9 @@ from tests.targets.remote.faulty_proxy import FATAL, PASSING, counted, plan, ser
 from tests.targets.remote.remotes import TOY, remote_target
 from tests.targets.remote.toyserver import ToyServer, serve
 from tests.toys import toy_draft, toy_target
+
+#: No example is too slow on a machine that has much else to do.
+slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 NOW = 1_800_000_000.0
 
@@ -45,6 +48,7 @@ def test_a_server_says_how_long_to_leave_it_alone(headers: dict[str, str], secon
     assert retry_after_s(headers, NOW) == seconds
 
 
+@slow
 @given(st.text(max_size=40))
 def test_whatever_it_says_is_no_pause_or_one_that_is_not_negative(text: str) -> None:
     seconds = retry_after_s({"retry-after": text, "retry-after-ms": text}, NOW)
@@ -85,11 +89,10 @@ def connection(url: str, read_s: float = 0.3, patience_s: float = 30.0) -> Conne
     return Connection(Secret(url), url, Secret("sk-planted"), 5.0, read_s, patience_s)
 
 
-def quiet(api_url: str, cancelled: threading.Event | None = None, read_s: float = 0.3) -> HttpCompletions:
-    stop = cancelled or threading.Event()
-    told = Backoff(0.001, 0.004, 0.001, 6)
+def quiet(url: str, read_s: float = 0.3) -> HttpCompletions:
+    quick = Backoff(0.001, 0.004, 0.001, 6)
     return HttpCompletions(
-        connection(api_url, read_s), "toy", on_progress=lambda p: None, cancelled=stop.is_set, backoff=told
+        connection(url, read_s), "toy", on_progress=lambda p: None, cancelled=lambda: False, backoff=quick
     )
 
 
@@ -153,7 +156,7 @@ def test_a_repeated_call_is_counted(fault: str) -> None:
     toy = ToyServer(ToyScorer(TOY), "vllm", TOY)
     faults = chain([fault], repeat(""))
     with serve(toy) as upstream, serve_faulty(upstream, faults) as (raw, happened):
-        api = quiet(raw.url)
+        api = quiet(raw.url, read_s=1.0 if fault == "stall" else 30.0)
         events = run(api, toy, "prefixes")
         api.close()
     first = next(e for e in events if isinstance(e, Metrics))

@@ -1,21 +1,28 @@
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specviz.targets.remote.pieces import Reader
 from specviz.targets.remote.values import Piece
 
+#: No example is too slow on a machine that has much else to do.
+slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
+    max_leaves=4,
 )
 NAMES = ("text", "finish_reason", "token_ids", "logprobs", "index")
 
+CHOICES = st.lists(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=3), max_size=2)
+EVENTS = st.lists(JSON | st.fixed_dictionaries({"choices": CHOICES}), max_size=4)
 
-@given(st.lists(JSON | st.fixed_dictionaries({"choices": st.lists(st.dictionaries(st.sampled_from(NAMES), JSON))})))
+
+@slow
+@given(EVENTS)
 def test_no_event_breaks_the_reader(events: list[Any]) -> None:
     reader = Reader()
     for event in events:

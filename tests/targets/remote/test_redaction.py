@@ -2,11 +2,14 @@ import logging
 from urllib.parse import quote
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from specviz.connection import Connection, Secret
 from specviz.targets.remote.redaction import CUT, DOTS, LOGGERS, LogRedactor, Redactor, message_of, said
+
+#: No example is too slow on a machine that has much else to do.
+slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 KEY = "sk-planted-0123456789"
 
@@ -18,6 +21,7 @@ def redactor(url: str = "http://here/v1", key: str = KEY) -> Redactor:
 ANY = st.text(max_size=400)
 
 
+@slow
 @given(ANY, ANY)
 @example("x" * (CUT - 5), "")
 @example("sk-planted-", "")
@@ -27,16 +31,19 @@ def test_a_key_never_survives(before: str, after: str) -> None:
     assert len(words) <= CUT and words.isprintable()
 
 
+@slow
 @given(st.sampled_from("\u200b\u00ad\u202e\x00\x1b\ud800"), st.integers(1, len(KEY) - 1))
 def test_nor_does_one_that_is_hidden_by_an_invisible_character(invisible: str, at: int) -> None:
     assert redactor().words(f"key {KEY[:at]}{invisible}{KEY[at:]}!") == f"key {DOTS}!"
 
 
+@slow
 @given(st.binary(max_size=300))
 def test_any_body_says_something_printable_or_nothing(data: bytes) -> None:
     assert said(data + KEY.encode(), redactor()).isprintable()
 
 
+@slow
 @given(st.recursive(st.none() | st.booleans() | st.floats() | ANY, lambda s: st.lists(s) | st.dictionaries(ANY, s)))
 def test_any_json_says_something_printable_or_nothing(value: object) -> None:
     assert message_of({"error": value, "detail": value}, redactor()).isprintable()
