@@ -114,6 +114,7 @@ class RemoteBuilder:
                 settings.verification,
                 settings.sampling,
                 settings.acceptance_rule,
+                forget=self._forget,
             )
         except BaseException:
             api.close()
@@ -140,6 +141,10 @@ class RemoteBuilder:
             return self._probe(api, link, settings, tokens, on_progress, cancelled), tokens, link.shown
         finally:
             api.close()
+
+    def _forget(self) -> None:
+        """What was found turned out to be wrong: servers are tried out anew the next time."""
+        self._probes = None
 
     def _load(self, folder: Path) -> ModelTokenizer:
         if folder not in self._read:

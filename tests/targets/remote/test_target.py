@@ -1,7 +1,7 @@
 """Whole runs through the port: the target's own output, whatever the server can do."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from specviz.models.toy import ToyScorer
 from specviz.ports import Capabilities, Target
 from specviz.settings import Rule, Sampling
 from specviz.targets.local import LocalTarget
+from specviz.targets.remote.probe import probe
 from tests.targets.remote.remotes import (
     TOY,
     WAYS,
@@ -27,7 +28,7 @@ from tests.targets.remote.remotes import (
     results,
     run,
 )
-from tests.targets.remote.toyserver import InMemory, ToyServer
+from tests.targets.remote.toyserver import DIALECTS, InMemory, ToyServer
 from tests.toys import TOKENIZER, LetterTokenizer, MarkovScorer, fixed_draft, toy_draft, toy_target
 
 PROMPT = TOKENIZER.encode("the draft")
@@ -54,6 +55,25 @@ def test_greedy_output_is_the_local_targets(dialect: str, way: Way) -> None:
             assert target.capabilities.way == way
             assert (got.token_ids, got.finish_reason) == (own.token_ids, own.finish_reason)
             assert got.guarantee.kind == "EXACT", got.guarantee
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_the_probe_finds_is_enough_for_it(dialect: str) -> None:
+    server = toy(dialect)
+    found = asdict(probe(InMemory(server), server.name, TOY.encode, TOY.decode))
+    del found["max_context"]  # some servers say it, and no toy needs it
+    got = done(run(DRAFT, remote_target(server, **found), PROMPT, k=4, max_tokens=30))
+    assert got.token_ids == own_run(4, 30).token_ids and got.guarantee.kind == "EXACT"
+
+
+@pytest.mark.parametrize(("dialect", "why"), [("mlx", "other ids"), ("generates", "other tokens")])
+def test_a_character_that_is_read_back_as_other_tokens_is_seen(dialect: str, why: str) -> None:
+    """CASES 32: the toy's own tokenizer makes four tokens of the emoji that its model writes as two."""
+    server = ToyServer(SCORER, dialect, TOKENIZER, stop_ids=frozenset())
+    events = run(DRAFT, remote_target(server, sampling=Sampling(1.3)), PROMPT, temperature=1.3, k=3, max_tokens=150)
+    kinds = [m.guarantee.kind for m in metrics(events)]
+    assert kinds[0] == "EXACT" and kinds[-1] == "UNKNOWN" and kinds == sorted(kinds)
+    assert why in done(events).guarantee.reason and "😀" in done(events).generated_text
 
 
 def chain(noise: float) -> list[list[float]]:
