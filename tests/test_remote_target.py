@@ -38,7 +38,7 @@ from tests.targets.remote.toyserver import ToyServer, serve
 
 TOY = ToyTokenizer()
 SOMEWHERE = {"TARGET_BASE_URL": "http://127.0.0.1:9/v1"}
-#: What the toy writes behind it is, as text, the very tokens that it drew: a server that takes text alone sees no others.
+#: What the toy writes behind it encodes to the very tokens that were drawn, so a server that takes text sees the same.
 PROMPT = " fast two"
 
 
