@@ -41,18 +41,25 @@ def show_checks(
 
 
 def _show(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried) -> None:
+    now = as_typed(catalog, fields)
     check = visit.checks.get(what)
-    if check is not None and not check.live and not _still_about(check, as_typed(catalog, fields)):
+    if check is not None and not check.live and not _still_about(check.settings, what, now):
         check = None
+    colour, word = trial.light(check)
+    newer_run = None if check is not None and (check.live or check.id not in visit.older) else visit.run
+    told_by_run = ""
+    if what == "target" and newer_run is not None and _still_about(newer_run.settings, what, now):
+        colour, word, told_by_run = trial.light_of_run(newer_run.state, (colour, word))
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"):
-        colour, word = trial.light(check)
         st.markdown(f":{colour}[●] :small[{word}]", width="content")
         _button(catalog, visit, fields, what)
-    if check is not None and check.live:
+    if told_by_run:
+        st.caption(told_by_run)
+    elif check is not None and check.live:
         st.fragment(_wait_for, run_every=POLL_S)(visit, check)
     elif check is not None:
         _show_outcome(check)
-    if refusal := visit.refusal(as_typed(catalog, fields), of=what):
+    if refusal := visit.refusal(now, of=what):
         page.show_error(refusal)
 
 
@@ -89,7 +96,7 @@ def _button(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tri
 
 
 _HELP: dict[Tried, str] = {
-    "target": "Looks what it can do and asks it for a few words. A server may bill some tokens for it.",
+    "target": "Finds out whether it answers and what it can do. A server may bill some tokens for it.",
     "draft": "Lets the draft go on with a short text.",
 }
 
@@ -117,13 +124,14 @@ def _show_result(result: Trial) -> None:
                 st.caption(words.escape_markdown(note))
 
 
-def _still_about(check: Check, now: Mapping[str, Any]) -> bool:
-    subject = (*_SUBJECT, "draft") if check.what == "draft" else _SUBJECT
+def _still_about(tried: Settings, what: Tried, now: Mapping[str, Any]) -> bool:
+    """Whether what came of those settings holds for what is chosen now."""
+    subject = (*_SUBJECT, "draft") if what == "draft" else _SUBJECT
     try:
         asked = Settings.resolve(now)
     except SpecvizError:
         return False
-    return all(getattr(check.settings, name) == getattr(asked, name) for name in subject)
+    return all(getattr(tried, name) == getattr(asked, name) for name in subject)
 
 
 def _stop() -> None:

@@ -51,7 +51,7 @@ class Visit:
         run: the newest run, or None before the first. view: what the browser has been sent of it.
         token: stands in the page's address once there is a run, so that a reload finds it again.
         brought: settings of the run that a reload brought along, or None.
-        checks: the newest test of the target and of the draft, where there was one.
+        checks: the newest test of the target and of the draft, where there was one. older: those from before the run.
         keys: what the visitor has typed to be let in at servers. key_address: what the field for it stands for now.
     """
 
@@ -61,6 +61,7 @@ class Visit:
         self.token = secrets.token_urlsafe(12)
         self.brought: Settings | None = None
         self.checks: dict[Tried, Check] = {}
+        self.older: set[str] = set()
         self.keys = Keys()
         self.key_address = ""
         self._lock = threading.Lock()
@@ -86,6 +87,7 @@ class Visit:
         run = host.start(settings, prompt, key=self._key(settings))
         self.stop()
         self.run, self.view = run, LiveView()
+        self.older = {check.id for check in self.checks.values()}
         self._refused.pop("run", None)
 
     def test(self, host: ModelHost, what: Tried, settings: Settings) -> None:

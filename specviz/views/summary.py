@@ -105,12 +105,13 @@ def _compared(factor: float | None, other: str) -> tuple[Tone, str]:
 
 
 def numbers(state: RunState, settings: Settings) -> list[Figure]:
-    """The cards of a run, most wanted first."""
+    """The cards of a run: how fast and, of a server, what it bills; then the last three, which every run has."""
     latest = state.latest
     remote = is_remote(state)
     return [
         speedup(state),
         *([speedup_per_call(state)] if state.baseline == "streaming" else []),
+        *([billed(state)] if remote else []),
         Figure(
             "Accepted per round",
             words.number(latest.accepted_per_round if latest else None),
@@ -129,7 +130,6 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
             f"tokens in {len(state.rounds):,} rounds",
             f"Tokens emitted so far; the budget is {settings.max_tokens:,}.",
         ),
-        *([billed(state)] if remote else []),
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, Protocol
 
 from specviz.events import Error
+from specviz.metrics import RunState
 from specviz.trial import Trial
 from specviz.views import words
 
@@ -56,6 +57,22 @@ def light(check: Tested | None) -> tuple[Light, str]:
     return ("orange", "limited") if limits(check.result) else ("green", "answers")
 
 
+#: Errors of a run that say something of the server.
+_OF_THE_SERVER = ("RefusedError", "UnreachableError", "AnswerError")
+
+
+def light_of_run(state: RunState, before: tuple[Light, str]) -> tuple[Light, str, str]:
+    """Colour, word and a sentence after a run of the same target; the light from before where it tells nothing new.
+
+    A run that failed at the server says more than a test before it; one that went well only where there was no test.
+    """
+    if state.error is not None and state.error.kind in _OF_THE_SERVER:
+        return "red", "failed", "In the last run: see what it says there."
+    if state.rounds and before[1] == "not tried":
+        return "green", "answers", "In the last run."
+    return *before, ""
+
+
 def limits(result: Trial) -> list[str]:
     """What keeps a target or a draft that answers from doing all that is wanted, in sentences."""
     said = [result.note] if result.note else []
@@ -99,10 +116,8 @@ def findings(found: Any) -> list[tuple[str, str]]:
         ("Context", f"{found.max_context:,} tokens" if found.max_context else words.NOT_KNOWN),
         ("Ways to verify", "; ".join(_ABLE[way] for way in found.ways)),
         ("Token ids", _both("takes them", found.ids_in, "says them", found.ids_out)),
-        ("Top log-probabilities", f"{found.top} per position" if found.top else "none"),
+        ("Top log-probabilities", _top(found)),
     ]
-    if found.after_temperature is not None:
-        rows.append(("They are", "after temperature" if found.after_temperature else "before temperature"))
     if found.bos_added:
         rows.append(("Beginning of text", "added by the server"))
     if found.latency_ms is not None:
@@ -117,7 +132,15 @@ def notes(found: Any) -> list[str]:
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
     """Name and value as a Markdown list in which nothing is markup."""
-    return "  \n".join(f":gray[{words.escape_markdown(name)}:] {words.escape_markdown(value)}" for name, value in rows)
+    lines = (f":small[:gray[{words.escape_markdown(name)}:] {words.escape_markdown(value)}]" for name, value in rows)
+    return "  \n".join(lines)
+
+
+def _top(found: Any) -> str:
+    if not found.top:
+        return "none"
+    scale = {True: ", after temperature", False: ", before temperature", None: ""}[found.after_temperature]
+    return f"{found.top} per position{scale}"
 
 
 def _both(one: str, has_one: bool, other: str, has_other: bool) -> str:

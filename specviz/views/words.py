@@ -149,8 +149,22 @@ def complaint(error: SpecvizError | Error) -> str:
     return "\n\n".join(line for line in lines if line.strip("*"))
 
 
+#: What Markdown would make a link of without being asked to.
+_ADDRESS = re.compile(
+    r"(?i)((?:\b(?:https?|ftp)://|\bwww\.)[^\s`*<>\[\]]*[^\s`*<>\[\].,;:!?)]|[\w.+-]+@[\w-]+\.[\w.-]*\w)"
+)
+
+
 def escape_markdown(text: str) -> str:
-    """The text so that Streamlit's Markdown shows it letter by letter: no HTML, link, emphasis, maths or colour."""
+    """The text so that Streamlit's Markdown shows it letter by letter: no HTML, link, emphasis, maths or colour.
+
+    An address is shown as code: no escape keeps Markdown from making a link of it.
+    """
     flat = " ".join(visible(text).split())
-    escaped = "".join(f"\\{c}" if c in r"\`*_{}[]()<>#+-!|$:~&^=" else c for c in flat)
+    parts = _ADDRESS.split(flat)
+    escaped = "".join(f"`{part}`" if i % 2 else _escaped(part) for i, part in enumerate(parts))
     return re.sub(r"^(\d+)\.", r"\1\\.", escaped)  # "1." would begin a list
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{c}" if c in r"\`*_{}[]()<>#+-!|$:~&^=" else c for c in text)

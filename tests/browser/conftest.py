@@ -13,7 +13,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
@@ -21,7 +22,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from specviz.settings import ENVIRONMENT
+from specviz.settings import ENVIRONMENT, SECRETS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -70,7 +71,7 @@ def _serve(script: str, folder: Path, **variables: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    env = {k: v for k, v in os.environ.items() if k not in ENVIRONMENT} | variables
+    env = {k: v for k, v in os.environ.items() if k not in (*ENVIRONMENT, *SECRETS)} | variables
     log = (folder / "server.log").open("w+")
     options = ["--server.port", str(port), "--server.headless", "true", "--server.fileWatcherType", "none"]
     server = subprocess.Popen(
@@ -129,6 +130,38 @@ def first_start_url(browser: Browser, tmp_path: Path) -> Iterator[str]:
     """The scripted page on a machine that has no model yet."""
     with _serve("tests/ui/fake_app.py", tmp_path) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def remote_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The real page with a toy draft, for targets that the test names."""
+    with _serve("app.py", tmp_path_factory.mktemp("remote"), DRAFT_MODEL="toy", MAX_TOKENS="48") as url:
+        yield url
+
+
+@pytest.fixture
+def serve_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Starts the real page with these variables in its environment."""
+    with ExitStack() as stack:
+        yield lambda **variables: stack.enter_context(_serve("app.py", tmp_path, **variables))
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A page, everything that its server prints, and every text that its session state held behind a page run."""
+
+    url: str
+    log: Path
+    dump: Path
+
+
+@pytest.fixture
+def watched(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
+    """The real page with toy drafts, its log at its most talkative."""
+    dump = tmp_path / "state.txt"
+    variables = {"DRAFT_MODEL": "toy", "SPECVIZ_DUMP": str(dump), "STREAMLIT_LOGGER_LEVEL": "debug"}
+    with _serve("tests/ui/dump_app.py", tmp_path, **variables) as url:
+        yield Watched(url, tmp_path / "server.log", dump)
 
 
 class Tab:

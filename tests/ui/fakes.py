@@ -79,7 +79,9 @@ SCENES: dict[str, Callable[[], Story]] = {
     "fails": lambda: _talk(6).failed("The target went away: <b>connection reset</b>.", "Start it again."),
     "fails at once": lambda: Story().failed("A draft has 300 tokens, the target 301.", "Choose another draft."),
     "remote": lambda: _remote(12).done(),
-    "remote fails": lambda: _remote(3).failed("No connection to http://127.0.0.1:1.", "Is the server running?"),
+    "remote fails": lambda: _remote(3).failed(
+        "No connection to http://127.0.0.1:1.", "Is the server running?", "UnreachableError"
+    ),
     "remote fails at once": lambda: _remote(0).failed("The server refused the key.", "Check the key."),
     **{f"empty: {reason}": partial(_empty, reason) for reason in get_args(FinishReason)},
 }
@@ -151,6 +153,7 @@ class FakeCheck:
     """A test that has ended, or one that goes on until it is stopped, by the name of the remote model."""
 
     def __init__(self, what: Tried, settings: Settings) -> None:
+        self.id = f"check-{id(self)}"
         self.what, self.settings = what, settings
         self.phase, self.progress = "running", Progress("Asking the target for its first words", 3, 8, "tokens")
         self.result: Trial | None = None

@@ -78,6 +78,7 @@ def _set_key(page: AppTest, key: str = KEY, url: str = URL) -> None:
 
 
 def _lights(page: AppTest) -> list[str]:
+    assert not page.exception
     return [m.value for m in page.sidebar.markdown if "●" in m.value]
 
 
@@ -261,6 +262,27 @@ def test_what_a_test_found_goes_with_what_it_was_about() -> None:
     assert "answers" in _lights(page)[0]
     page.text_input(key="remote_model").set_value("writes").run()
     assert "not tried" in _lights(page)[0] and "What this server can do" not in [e.label for e in page.expander]
+
+
+def _until_done(page: AppTest) -> None:
+    for _ in range(100):
+        if _visit(page).run.done:
+            break
+        page.run()
+    page.run()
+
+
+def test_the_light_follows_the_last_run_of_the_same_target() -> None:
+    page = _page("openai:", URL, "scores")
+    for prompt, light in (("remote", "answers"), ("remote fails", "failed")):
+        page.text_area(key="prompt").set_value(prompt)
+        _button(page, "Run").click().run()
+        _until_done(page)
+        assert light in _lights(page)[0] and "In the last run" in _said(page)
+    _button(page, "Test the target").click().run()
+    assert "answers" in _lights(page)[0] and "In the last run" not in _said(page)
+    page.text_input(key="remote_model").set_value("writes").run()
+    assert "not tried" in _lights(page)[0]
 
 
 def test_local_pairs_are_tested_too() -> None:

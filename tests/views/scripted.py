@@ -132,8 +132,8 @@ class Story:
         )  # fmt: skip
         return self
 
-    def failed(self, message: str, remedy: str = "") -> Story:
-        self.events.append(Error("RunError", message, remedy))
+    def failed(self, message: str, remedy: str = "", kind: str = "RunError") -> Story:
+        self.events.append(Error(kind, message, remedy))
         return self
 
     def state(self) -> RunState:

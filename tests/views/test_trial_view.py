@@ -8,6 +8,7 @@ from specviz.events import Error, Guarantee
 from specviz.targets.remote.values import Findings
 from specviz.trial import Trial
 from specviz.views import trial
+from tests.views.scripted import Story
 
 SCORES = Findings(
     engine="vllm", version="0.32.0", model="m", ids_in=True, ids_out=True, batch=True, scores=True, top=20
@@ -41,6 +42,17 @@ def test_the_light_has_a_colour_and_a_word(check, light):
     assert trial.light(check) == light
 
 
+def test_a_newer_run_says_more_than_a_test_before_it():
+    talked = Story(way="scoring").round(["a"], 1, "b")
+    green, grey = ("green", "answers"), ("gray", "not tried")
+    assert trial.light_of_run(talked.state(), grey)[:2] == green
+    assert trial.light_of_run(talked.state(), ("orange", "limited")) == ("orange", "limited", "")
+    assert trial.light_of_run(Story().state(), grey) == (*grey, "")
+    assert trial.light_of_run(talked.failed("odd").state(), green) == (*green, ""), "no fault of the server's"
+    talked.events[-1] = Error("UnreachableError", "No answer.")
+    assert trial.light_of_run(talked.state(), green)[:2] == ("red", "failed")
+
+
 def test_every_limit_is_said():
     (generates,) = trial.limits(_trial(findings=WRITES))
     assert "saves nothing" in generates
@@ -66,9 +78,13 @@ def test_findings_in_words():
     rows = dict(trial.findings(SCORES))
     assert rows["Server"] == "vLLM 0.32.0" and rows["Top log-probabilities"] == "20 per position"
     assert rows["Ways to verify"] == "scores given tokens; takes prefixes in one call; writes on its own"
-    assert rows["Token ids"] == "takes them and says them" and "They are" not in rows
-    rows = dict(trial.findings(Findings(after_temperature=True, bos_added=True, latency_ms=12.0)))
-    assert rows["They are"] == "after temperature" and rows["Server"] == "not told apart" and rows["Context"] == "n/a"
+    assert rows["Token ids"] == "takes them and says them"
+    rows = dict(trial.findings(Findings(top=5, after_temperature=True, bos_added=True, latency_ms=12.0)))
+    assert (
+        rows["Top log-probabilities"] == "5 per position, after temperature"
+        and rows["Server"] == "not told apart"
+        and rows["Context"] == "n/a"
+    )
 
 
 def test_what_a_server_calls_itself_is_cut_and_no_markup():

@@ -52,9 +52,23 @@ def test_a_tooltip_names_everything_and_says_na_for_what_is_missing():
 def test_markdown_in_a_message_is_shown_and_not_obeyed():
     error = PromptError("<b>bad</b> **x** [l](http://e.x) :red[r] $y$ `z`", "Do # this.")
     shown = words.complaint(error)
-    bare = re.sub(r"\\.", "", shown)
+    bare = re.sub(r"\\.|`http://e.x`", "", shown)
     assert bare.startswith("**") and bare.count("*") == 4, "only the emphasis of the message itself is left"
     assert not set(bare) & set("<>[]()$`#_:")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see http://a.example/x_y, then", r"see `http://a.example/x_y`, then"),
+        ("www.example.com.", "`www.example.com`."),
+        ("HTTPS://a[b](c)", r"`HTTPS://a`\[b\]\(c\)"),
+        ("to a.b@example.com!", r"to `a.b@example.com`\!"),
+        ("http://", r"http\://"),
+    ],
+)
+def test_an_address_is_shown_and_is_no_link(text, shown):
+    assert words.escape_markdown(text) == shown
 
 
 def test_a_number_in_front_does_not_make_a_list():
