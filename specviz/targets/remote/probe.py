@@ -42,6 +42,16 @@ _HOT = (2.0, 1.5)
 #: How likely chance may have given the most probable tokens, and how often to try again until it is not.
 _CHANCE, _TRIES = 0.01, 4
 _NATIVE = ("sglang", "llamacpp")
+#: mlx_lm.server (0.32.2) is never asked for more than a text, and not for one that it may have written: the thread that
+#: generates ends at a list of prompts, and at a prompt that it knows to the last token.
+_ONE_TEXT = ("mlx",)
+#: Texts of which none begins as another does.
+_APART = (
+    TEXT,
+    "A round ends with the first token that is refused.",
+    "Whatever the draft proposes, the output is the target's own.",
+    "Most servers score what they are given, and some only write.",
+)
 
 
 class ProbeCache:
@@ -151,7 +161,6 @@ class _Caller:
                 raise
             if self.engine == "" and "logprobs must be of type bool" in exc.message:
                 self.engine = "mlx"
-                return self.attempt(request)
             return exc
 
 
@@ -230,18 +239,19 @@ class _Probe:
 
     def _step_by_step(self) -> None:
         """One thing at a time, the plainest first; only that one must not fail."""
-        found, refused = self._found, ""
-        request = Request(self._sample.ids[:1])
-        answer, refused = self._asked(request)
-        found.ids = answer is not None and self._ids_were_taken(answer, request)
+        found, answer, refused = self._found, None, "a list of ids or prompts can end this server, and is not tried"
+        if self._engine not in _ONE_TEXT:
+            request = Request(self._sample.ids[:1])
+            answer, refused = self._asked(request)
+            found.ids = answer is not None and self._ids_were_taken(answer, request)
         if not found.ids:
             refused = refused or "they are not taken as they are"
-            request = Request(self._sample.texts[:1])
+            request = Request(self._prompts[:1])
             answer = answers.read(self._caller.ask(request).body, request, self._engine)
             self._count(answer, request)
         if answer is not None:
             self._keep(answer)
-        found.batch = self._takes_batch()
+        found.batch = self._engine not in _ONE_TEXT and self._takes_batch()
         self._say_taken(refused)
         self._find_top()
         self._try_echo()
@@ -477,4 +487,6 @@ class _Probe:
 
     @property
     def _prompts(self) -> tuple[Prompt, ...]:
+        if self._engine in _ONE_TEXT:
+            return _APART
         return self._sample.ids if self._found.ids else self._sample.texts

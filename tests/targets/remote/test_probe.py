@@ -83,6 +83,13 @@ def test_the_others_take_a_few_more(dialect: str) -> None:
     assert found(server(dialect)).calls <= 16
 
 
+def test_mlx_is_never_sent_a_list() -> None:
+    """Its generating thread would die of it."""
+    api = server("mlx")
+    assert found(api).engine == "mlx" and not api.toy.dead
+    assert all(isinstance(body["prompt"], str) for _, body in api.toy.requests[1:])
+
+
 def note(findings: Findings, part: str) -> str:
     return next(n for n in findings.notes if part in n)
 

@@ -114,6 +114,14 @@ def test_llama_server_hides_parts_of_characters() -> None:
     assert bytes(content[0]["bytes"]).decode() == "😀"
 
 
+def test_mlx_dies_of_what_it_has_written() -> None:
+    toy = ToyServer(TABLE, "mlx")
+    ask(toy, prompt="ab", max_tokens=1, temperature=0)
+    ask(toy, prompt="ab", max_tokens=1, temperature=0)
+    assert toy.answer("/v1/completions", {"model": "toy", "prompt": "aba"})[0] == 404 and toy.dead
+    assert toy.answer("/v1/completions", {"model": "toy", "prompt": "c"})[0] == 404
+
+
 def post(url: str, body: dict, key: str = "") -> bytes:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Authorization": f"Bearer {key}"})
     with urllib.request.urlopen(request, timeout=10) as answer:

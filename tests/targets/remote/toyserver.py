@@ -94,6 +94,10 @@ class ToyServer:
         self.bos_id, self.max_context = bos_id, max_context
         self.stop_ids = getattr(self.tokenizer, "stop_ids", frozenset()) if stop_ids is None else stop_ids
         self.statuses = list(statuses)
+        #: Whether its generating thread has died, as that of mlx_lm.server does of a list of prompts, and of a prompt
+        #: that it has read and written to the last token. Every later request fails.
+        self.dead = False
+        self._written: set[tuple[int, ...]] = set()
         #: Every completion request that came, as (path, body).
         self.requests: list[tuple[str, dict[str, Any]]] = []
         #: Every path that was fetched.
@@ -211,6 +215,7 @@ class ToyServer:
         budget = self._budget(body, echo)
         samples = int(_or(body.get("n"), 1)) if self.dialect in TAKES_IDS else 1
         made = [self._continue(p, body, max(1, budget)) for p in prompts for _ in range(samples)]
+        self._remember(made)
         keep_none = budget == 0
         choices = [self._choice(i, m, body, echo, keep_none) for i, m in enumerate(made)]
         return {
@@ -229,7 +234,9 @@ class ToyServer:
         if not prompts:
             raise BadRequest(400, "prompt is empty")
         if self.dialect == "mlx" and not isinstance(prompt, str):
-            raise BadRequest(404, "prompt must be a string")
+            self.dead = True
+        if self.dead:
+            raise BadRequest(404, "generation thread died")
         if self.dialect == "llama-cpp-python" and len(prompts) > 1:
             raise BadRequest(500, "Internal Server Error")
         if self.dialect == "generates" and several:
@@ -252,6 +259,17 @@ class ToyServer:
         if any(not 0 <= i < self.vocab_size for i in prompt):
             raise BadRequest(400, "Token id is out of vocabulary")
         return list(prompt)
+
+    def _remember(self, made: list[Made]) -> None:
+        """What mlx_lm.server keeps: whole sequences, no beginnings of them."""
+        if self.dialect != "mlx":
+            return
+        for one in made:
+            if tuple(one.prompt) in self._written:
+                self.dead = True
+                raise BadRequest(404, "generation thread died")
+            new = (*one.prompt, *one.ids)
+            self._written = {w for w in self._written if new[: len(w)] != w} | {new}
 
     def _budget(self, body: Mapping[str, Any], echo: bool) -> int:
         budget = int(_or(body.get("max_tokens"), 16))
