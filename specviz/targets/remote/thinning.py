@@ -18,6 +18,9 @@ from specviz.targets.remote.knowledge import Known, left, passes
 
 #: Samples in the first request for a position, and in any: what servers take without being asked to raise a limit.
 FIRST, MOST = 32, 128
+#: Samples for one position, at most. Where r is 1 a tested position needs one on average, so by Markov's inequality
+#: what this changes is at most 1 in LIMIT, less than what log-probabilities are rounded to.
+LIMIT = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ def refill(known: Known, q: Row | None, own: OwnSamples, rng: np.random.Generato
         sample = _outside(known, own, known.tail if len(known.ids) else min(1.0, max(refused, 1 / FIRST)))
         if q is None or rng.random() < passes(known.prob(sample.token_id, sample.logprob), q.prob(sample.token_id)):
             return sample
+        if own.used >= LIMIT:
+            return own.next()
     if known.refutes(refused):
         raise _contradiction(f"a draft token was refused for being too probable, and none of {looks} samples is rarer")
     return own.next()

@@ -132,6 +132,14 @@ def test_with_an_uncertain_normaliser_it_gives_up_in_the_end() -> None:
     assert own.used <= known.looks() * (known.patience + 1) + 1
 
 
+def test_there_is_an_end_to_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draft that is all but the target: a refusal is as rare as what may stand in its place."""
+    monkeypatch.setattr("specviz.targets.remote.thinning.LIMIT", 500)
+    own = OwnSamples(target())
+    refill(knowing(4), Row(P * 1.000001), own, _always_tail(), 1e-6)
+    assert 500 < own.used < 600
+
+
 class _Tail(np.random.Generator):
     """Always looks at the tail first."""
 
