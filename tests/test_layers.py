@@ -37,6 +37,7 @@ LEVELS = {
     "specviz.views": 3,
     "specviz.catalog": 4,
     "specviz.remote_target": 4,
+    "specviz.diagnosis": 4,
     "specviz.distill": 4,
     "specviz.ui": 5,
     "specviz.cli": 5,
