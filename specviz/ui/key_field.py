@@ -28,7 +28,11 @@ _BUTTON: dict[State, str] = {"environment": "Change", "set": "Forget"}
 
 def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
     """Draw it for the address of `url`; an empty one keeps it closed."""
-    complaint = take_key(visit)
+    complaint = ""
+    try:
+        take_key(visit)
+    except SettingsError as error:
+        complaint = str(error)
     state: State = "closed" if not url else "set" if visit.keys.get(url) else "empty"
     if state == "empty" and from_environment:
         state = "environment"
@@ -49,22 +53,21 @@ def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
         st.caption("In memory until this tab is closed, and for this address alone.")
 
 
-def take_key(visit: Visit) -> str:
-    """Take in what the field has just sent; returns a complaint about it, mostly empty.
+def take_key(visit: Visit) -> None:
+    """Take in what the field has just sent.
 
     Whoever needs the key asks this first: a key that was typed right before a click comes together with the click.
+
+    Raises:
+        SettingsError: it cannot be a key.
     """
     sent = st.session_state.get(KEY_FIELD) or {}
     url = visit.key_address
     if not url:
-        return ""
+        return
     if sent.get("forget"):
         visit.keys.forget(url)
-    try:
-        visit.keys.take(url, sent.get("key"))
-    except SettingsError as error:
-        return str(error)
-    return ""
+    visit.keys.take(url, sent.get("key"))
 
 
 def _nothing() -> None:

@@ -52,7 +52,7 @@ def speed_bars(state: RunState) -> go.Figure:
     rows = [("plain decoding", speed.plain), ("speculative", speed.speculative)]
     if is_remote(state):
         streamed = speed.plain if state.baseline == "streaming" else None
-        rows = [("a call per token", speed.per_call), ("streaming", streamed), ("speculative", speed.speculative)]
+        rows = [("one call per token", speed.per_call), ("streaming", streamed), ("speculative", speed.speculative)]
     slower = speed.speculative is not None and speed.plain is not None and speed.speculative < speed.plain
     bars = go.Bar(
         y=[name for name, _ in rows],
@@ -62,7 +62,7 @@ def speed_bars(state: RunState) -> go.Figure:
         hovertemplate="%{y}: %{x:.1f} tokens/s<extra></extra>",
     )
     height = 90 + 30 * len(rows)
-    figure = _figure([bars], "Tokens per second", height=height, margin={"l": 104, "r": 24, "t": 40, "b": 24})
+    figure = _figure([bars], "Tokens per second", height=height, margin={"l": 114, "r": 24, "t": 40, "b": 24})
     longest = max(value or 0.0 for _, value in rows)
     figure.update_xaxes(range=[0, 1.3 * longest or 1], showgrid=False, zeroline=False, nticks=4)
     for name, value in rows:

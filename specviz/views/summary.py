@@ -63,7 +63,7 @@ def speedup(state: RunState) -> Figure:
 def speedup_per_call(state: RunState) -> Figure:
     """The speed-up against what a target without streaming would do."""
     factor = speeds(state).speedup_per_call
-    tone, note = _compared(factor, "a call per token")
+    tone, note = _compared(factor, "one call per token")
     return Figure(
         "Against single calls",
         _times(factor),

@@ -105,7 +105,7 @@ def test_a_run_shows_the_way_what_was_sent_the_bill_and_both_baselines(remote_ur
         assert "Hello" in tab.page.locator("[data-testid=stExpander] code").text_content()
         chart = tab.page.locator(".js-plotly-plot").nth(1)
         chart.get_by_text("streaming").wait_for()
-        chart.get_by_text("a call per token").wait_for()
+        chart.get_by_text("one call per token").wait_for()
         with tab.page.expect_download() as download:
             tab.button("Download trace").click()
         events = [json.loads(line) for line in download.value.path().read_text().splitlines()]
@@ -149,6 +149,11 @@ def test_a_server_that_is_not_there_is_a_red_light_with_a_remedy(remote_url: str
     with serve(Toy()) as url:
         pass
     _choose_server(tab, url)
+    tab.page.locator("input[type=password]:enabled").fill("two words")
+    tab.button("Test the target").click()
+    tab.page.get_by_text("A key has letters, digits and signs").wait_for()
+    assert _key_field(tab).input_value() == "" and not tab.page.get_by_text("Key set").is_visible()
+    _key_field(tab).fill(KEY)
     tab.button("Test the target").click()
     tab.page.get_by_text("trying", exact=True).wait_for()
     assert tab.page.get_by_role("button", name="Test the draft").is_disabled()

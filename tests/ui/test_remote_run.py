@@ -29,14 +29,14 @@ def test_the_header_names_the_way_and_the_rule_in_force(finished: Any) -> None:
 def test_both_baselines_and_the_bill_have_a_card(finished: Any) -> None:
     cards = {m.label: m for m in finished.metric}
     assert cards["Speed-up"].delta == "slower than streaming" and cards["Speed-up"].color == MetricProto.MetricColor.RED
-    assert cards["Against single calls"].delta == "faster than a call per token"
+    assert cards["Against single calls"].delta == "faster than one call per token"
     assert (cards["Billed tokens"].value, cards["Billed tokens"].delta) == ("6,060", "6,000 prompt + 60 output")
 
 
 def test_the_charts_have_both_baselines_and_the_call(finished: Any) -> None:
     figures = _components(finished)["specviz_charts"]["figures"]
     speed, latency = figures[1]["data"][0], figures[2]["data"]
-    assert speed["y"] == ["a call per token", "streaming", "speculative"] and speed["x"][:2] == [15.0, 80.0]
+    assert speed["y"] == ["one call per token", "streaming", "speculative"] and speed["x"][:2] == [15.0, 80.0]
     assert "server call (network and computing)" in [bar["name"] for bar in latency]
 
 

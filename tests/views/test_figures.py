@@ -67,7 +67,7 @@ def _remote(baseline_tps: float | None = 20.0, per_call_tps: float | None = 8.0)
 def test_a_remote_run_is_compared_with_both_baselines():
     bars = figures.speed_bars(_remote()).data[0]
     assert dict(zip(bars.y, bars.x, strict=True)) == {
-        "a call per token": 8.0, "streaming": 20.0, "speculative": pytest.approx(40.0)
+        "one call per token": 8.0, "streaming": 20.0, "speculative": pytest.approx(40.0)
     }  # fmt: skip
     assert bars.marker.color == (NEUTRAL, NEUTRAL, GOOD)
     assert figures.speed_bars(_remote(80.0)).data[0].marker.color[2] == BAD, "slower than streaming"

@@ -36,7 +36,7 @@ def test_a_remote_run_has_a_factor_for_each_baseline():
     card = _card(_remote(), "Speed-up")
     assert (card.value, card.note, card.tone) == ("0.50 ×", "slower than streaming", "bad")
     card = _card(_remote(), "Against single calls")
-    assert (card.value, card.note, card.tone) == ("4.00 ×", "faster than a call per token", "good")
+    assert (card.value, card.note, card.tone) == ("4.00 ×", "faster than one call per token", "good")
     assert _card(_remote(None), "Speed-up").value == "n/a"
     assert "Against single calls" not in [f.name for f in summary.numbers(_rounds(20.0), Settings())]
 
