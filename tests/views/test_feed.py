@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.views.feed import Cursor
@@ -29,6 +29,7 @@ def test_a_request_never_skips_ahead_nor_below_zero():
     assert Cursor("run", sent=10).base("run", {"n": 1, "rev": -5}) == 0
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=60))
 def test_whatever_is_lost_the_browser_ends_with_everything(messages):
     """A model of the browser's half: apply what connects, ask for what does not."""

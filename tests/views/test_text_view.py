@@ -1,6 +1,6 @@
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.metrics import RunState
@@ -69,6 +69,7 @@ def test_hostile_tokens_are_data():
     assert not set(shown) & set("\x00\x1b\u202e\ufffd")
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=4), max_size=30), st.lists(st.integers(0, 30), max_size=6))
 def test_deltas_add_up_to_the_whole_and_lose_no_token(pieces, cuts):
     data = b"".join(pieces).decode("utf-8", "ignore").encode()

@@ -2,7 +2,7 @@ import json
 import random
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.metrics import RunState
@@ -33,6 +33,7 @@ def test_the_text_runs_along_the_spine_and_what_was_dropped_hangs_below():
     assert by_status["ignored"]["y"] == by_status["rejected"]["y"]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 16), st.integers(1, 40))
 def test_no_two_nodes_share_a_place_however_the_events_arrive(seed, k, batch):
     story, view, state, base = _long_story(seed, 30, k), TreeView(), RunState(), 0

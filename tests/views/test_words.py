@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.errors import PromptError
@@ -31,6 +31,7 @@ def test_ordinary_text_and_joined_emoji_stay_as_they_are():
         assert words.visible(text) == text
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_a_label_is_one_short_line(token):
     label = words.label(token)
