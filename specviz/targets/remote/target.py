@@ -224,10 +224,11 @@ class RemoteTarget:
         refused = isinstance(exc, RefusedError)
         if without is None or (refused and (way == "generating" or exc.status not in _CANNOT)):
             raise exc
-        if way == "prefixes" and not self._findings.ids_out and sampling.temperature > 0:
-            # What was drawn may be why it could not be used.
+        draws = way == "scoring" or (way == "prefixes" and not self._findings.ids_out)
+        if draws and not refused and sampling.temperature > 0:
+            # What was drawn may be why it could not be used: a token behind the block, or in a refused one's place.
             self._worst = worst(
-                Guarantee("UNKNOWN", "A draw of the server's could not be read, and was repeated."), self._worst
+                Guarantee("UNKNOWN", "A draw of the server's could not be used, and was repeated."), self._worst
             )
         shown = exc.message if len(exc.message) <= _LONGEST else exc.message[: _LONGEST - 1] + "…"
         note = f"{_LOST[way]} failed on the way: {shown}"

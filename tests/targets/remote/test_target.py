@@ -200,6 +200,14 @@ def test_a_server_that_cannot_after_all_is_asked_in_another_way(without: str, wa
     assert target.capabilities.way == then
 
 
+def test_a_sampled_round_that_has_to_be_repeated_is_exact_no_more() -> None:
+    """What was drawn may be why the answer could not be used, and then repeating it favours other draws."""
+    server = toy("vllm")
+    target = remote_target(server, sampling=Sampling(1.0), api=Sabotaged(server, "scores"))
+    got = done(run(DRAFT, target, PROMPT, k=4, max_tokens=30, temperature=1.0))
+    assert got.guarantee.kind == "UNKNOWN" and "repeated" in got.guarantee.reason
+
+
 def test_a_forced_way_is_not_left_in_silence() -> None:
     server = toy("vllm")
     target = remote_target(server, "scoring", api=Sabotaged(server, "scores", after=0))
