@@ -6,7 +6,7 @@ target's greedy text and plants wrong tokens in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -167,9 +167,9 @@ def remote(api: Completions, findings: Findings, tokens: ModelTokens, scenario: 
     )
 
 
-def run(scenario: Scenario, target: RemoteTarget, references: Mapping[str, Reference]) -> list[Event]:
+def run(scenario: Scenario, target: RemoteTarget, known: Reference) -> list[Event]:
     """The whole run; every random number is the seed's."""
-    known, stops = references[scenario.prompt], target.capabilities.stop_ids
+    stops = target.capabilities.stop_ids
     drafter: Drafter = ScriptedDrafter(known, stops) if scenario.draft == "scripted" else NgramDrafter(stop_ids=stops)
     rng = np.random.default_rng(SEED)
     return list(speculative(drafter, target, known.prompt_ids, scenario.settings, rng))

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from specviz.ports import Tokenizer
 from specviz.settings import Sampling
 from specviz.targets.remote.values import Completions, Findings
 from tests.real.contract import K, ModelTokens, Reference, Scenario, check, done, remote, requests_of, run, scenarios
-from tests.real.recording import NotedTokenizer, Outcome, Recording, stored, write
+from tests.real.recording import NotedTokenizer, Outcome, Recording, read, stored, write
 from tests.real.server import connected, find, local_target, named, references
 from tests.real.wire import Recorder, without_context
 
@@ -25,13 +26,14 @@ def main() -> int:
     """Run every scenario through a recorder, and write what was said."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("server", help="name of the recording, such as vllm")
-    server = parser.parse_args().server
+    parser.add_argument("--known", metavar="NAME", help="take the local target's texts from that recording")
+    options = parser.parse_args()
     asked = named()
     if asked is None:
         print("Set SPECVIZ_REAL_BASE_URL and SPECVIZ_REAL_MODEL.", file=sys.stderr)
         return 2
     local = local_target(asked.local)
-    known = references(local)
+    known = read(options.known).references if options.known else references(local)
     tokens = NotedTokenizer(_with_limits(local.tokenizer))
     recorder = Recorder(asked.base_url, {asked.model: MODEL})
     outcomes: dict[str, Outcome] = {}
@@ -41,22 +43,22 @@ def main() -> int:
         print(findings)
         for scenario in scenarios(findings.ways):
             recorder.part = scenario.name
-            outcomes[scenario.name] = _outcome(scenario, api, findings, tokens, known)
+            outcomes[scenario.name] = _outcome(scenario, api, findings, tokens, known[scenario.prompt])
         recorder.part = "stream"
-        print("streamed tokens:", streamed(api, findings, tokens, known["sky"]))
+        print("streamed tokens:", streamed(api, findings, tokens, known["sky"].prompt_ids))
     kept = [e if e.part == "probe" else without_context(e, K + 2) for e in recorder.exchanges]
-    path = write(Recording(server, MODEL, findings, known, outcomes, stored(tokens), tuple(kept)))
+    path = write(Recording(options.server, MODEL, findings, known, outcomes, stored(tokens), tuple(kept)))
     print(f"{path}: {len(kept)} exchanges, {path.stat().st_size / 1000:.0f} kB")
     return 0
 
 
 def _outcome(
-    scenario: Scenario, api: Completions, findings: Findings, tokens: ModelTokens, known: dict[str, Reference]
+    scenario: Scenario, api: Completions, findings: Findings, tokens: ModelTokens, known: Reference
 ) -> Outcome:
     events = run(scenario, remote(api, findings, tokens, scenario), known)
     ended = done(events)
     tokens.decode(ended.token_ids)
-    tie = check(scenario, events, findings, known[scenario.prompt])
+    tie = check(scenario, events, findings, known)
     print(
         f"{scenario.name}: {ended.total_tokens} tokens, {ended.total_rounds} rounds, {requests_of(events)} requests, "
         f"{ended.total_accepted} of {ended.total_drafted} kept, {ended.guarantee} {tie}",
@@ -65,10 +67,10 @@ def _outcome(
     return Outcome(ended.token_ids, ended.guarantee.kind, ended.finish_reason, requests_of(events))
 
 
-def streamed(api: Completions, findings: Findings, tokens: ModelTokens, known: Reference) -> int:
+def streamed(api: Completions, findings: Findings, tokens: ModelTokens, prompt_ids: Sequence[int]) -> int:
     """How many tokens the server counts in a streamed answer."""
     target = remote(api, findings, tokens, Scenario("generating", 0.0, "sky", "ngram"))
-    counts = [count for _, count in target.stream_plain(known.prompt_ids, Sampling(), STREAM_TOKENS)]
+    counts = [count for _, count in target.stream_plain(prompt_ids, Sampling(), STREAM_TOKENS)]
     return sum(count for count in counts if count is not None)
 
 

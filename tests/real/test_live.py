@@ -8,9 +8,21 @@ import pytest
 
 from specviz.targets.remote.transport import HttpCompletions
 from specviz.targets.remote.values import Findings
-from tests.real.contract import ModelTokens, Reference, Scenario, check, done, remote, requests_of, run, scenarios
+from tests.real.contract import (
+    PROMPTS,
+    ModelTokens,
+    Reference,
+    Scenario,
+    check,
+    done,
+    reference,
+    remote,
+    requests_of,
+    run,
+    scenarios,
+)
 from tests.real.record import STREAM_TOKENS, streamed
-from tests.real.server import BASE_URL, MODEL, connected, find, local_target, named, references
+from tests.real.server import BASE_URL, MODEL, connected, find, local_target, named
 
 ASKED = named()
 pytestmark = pytest.mark.skipif(ASKED is None, reason=f"needs a live server: set {BASE_URL} and {MODEL}")
@@ -20,9 +32,16 @@ class Live:
     """The server, what it can do, and the model on this machine that it is compared with."""
 
     def __init__(self, api: HttpCompletions, model: str, local: str) -> None:
-        target = local_target(local)
-        self.api, self.tokens, self.references = api, _tokens(target.tokenizer), references(target)
+        self._target = local_target(local)
+        self.api, self.tokens = api, _tokens(self._target.tokenizer)
         self.findings: Findings = find(api, model, self.tokens)
+        self._references: dict[str, Reference] = {}
+
+    def reference(self, prompt: str) -> Reference:
+        """The local target's greedy text, computed once."""
+        if prompt not in self._references:
+            self._references[prompt] = reference(self._target, PROMPTS[prompt])
+        return self._references[prompt]
 
 
 def _tokens(tokenizer: object) -> ModelTokens:
@@ -49,20 +68,17 @@ def test_every_run(live: Live, name: str) -> None:
     scenario = _scenario(name)
     if scenario.way not in live.findings.ways:
         pytest.skip(f"the server cannot do {scenario.way}")
-    events = run(scenario, remote(live.api, live.findings, live.tokens, scenario), live.references)
-    tie = check(scenario, events, live.findings, _known(live, scenario))
+    known = live.reference(scenario.prompt)
+    events = run(scenario, remote(live.api, live.findings, live.tokens, scenario), known)
+    tie = check(scenario, events, live.findings, known)
     ended = done(events)
     print(f"{ended.total_tokens} tokens, {requests_of(events)} requests, {ended.total_accepted} kept. {tie}")
 
 
 def test_a_stream_tells_how_many_tokens_came(live: Live) -> None:
-    count = streamed(live.api, live.findings, live.tokens, live.references["sky"])
+    count = streamed(live.api, live.findings, live.tokens, PROMPTS["sky"].ids(live.tokens))
     assert count == STREAM_TOKENS
 
 
 def _scenario(name: str) -> Scenario:
     return next(s for s in scenarios(("scoring", "prefixes", "generating")) if s.name == name)
-
-
-def _known(live: Live, scenario: Scenario) -> Reference:
-    return live.references[scenario.prompt]

@@ -1,6 +1,6 @@
 """Writes the local target's weights as a folder that servers load: dequantised, in float32, as Hugging Face has them.
 
-    python -m tests.real.weights FOLDER [MODEL]
+python -m tests.real.weights FOLDER [MODEL]
 """
 
 from __future__ import annotations

@@ -60,9 +60,10 @@ def test_the_probe_finds_what_it_found(server: str) -> None:
 def test_a_run_is_what_it_was(server: str, scenario: Scenario) -> None:
     recording = read(server)
     tokens, then = StoredTokenizer(recording.tokenizer), recording.outcomes[scenario.name]
+    known = recording.references[scenario.prompt]
     with played(recording, scenario.name) as api:
-        events = run(scenario, remote(api, recording.findings, tokens, scenario), recording.references)
-    tie = check(scenario, events, recording.findings, recording.references[scenario.prompt])
+        events = run(scenario, remote(api, recording.findings, tokens, scenario), known)
+    tie = check(scenario, events, recording.findings, known)
     if tie:
         print(tie)
     ended = done(events)
@@ -74,7 +75,8 @@ def test_a_run_is_what_it_was(server: str, scenario: Scenario) -> None:
 def test_a_stream_tells_how_many_tokens_came(server: str) -> None:
     recording = read(server)
     with played(recording, "stream") as api:
-        count = streamed(api, recording.findings, StoredTokenizer(recording.tokenizer), recording.references["sky"])
+        tokens, prompt = StoredTokenizer(recording.tokenizer), recording.references["sky"].prompt_ids
+        count = streamed(api, recording.findings, tokens, prompt)
     assert count == STREAM_TOKENS
 
 
