@@ -240,7 +240,7 @@ def check(scenario: Scenario, events: Sequence[Event], findings: Findings, known
         AssertionError: it is broken.
     """
     ended = done(events)
-    assert ended.guarantee.kind in promised(scenario, findings), ended.guarantee
+    assert ended.guarantee.kind in promised(scenario, findings), repr(ended.guarantee)
     assert ended.total_rounds <= ended.total_tokens and requests_of(events) >= 1
     if scenario.temperature > 0:
         assert ended.total_tokens == SAMPLED_TOKENS or ended.finish_reason == "stop_token"

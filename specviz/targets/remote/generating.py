@@ -48,7 +48,9 @@ def verify(
     *,
     stop_ids: frozenset[int] = frozenset(),
 ) -> Judged:
-    """One call, or up to three more where a prompt goes out as text and the answer ends inside a character.
+    """One call, or up to three more where prompts go out as text, and the next one would end where no text may end.
+
+    That is inside a character, and where the text so far would be read as other ids than those that were drawn.
 
     Args:
         proposal: K tokens; none for one plain step.
@@ -60,7 +62,8 @@ def verify(
     settings = in_force(sampling, rule)
     lens = Lens.of(findings, settings, vocab_size, tokenizer)
     asking = _Asking(api, findings, context, settings, _seed(settings, rng), tokenizer, vocab_size)
-    reading = _Reading(findings, tuple(context), proposal, lens, stop_ids, asking.as_text, spare_of(findings))
+    as_text, faithful = asking.as_text, asking.as_text and not asking.doubt
+    reading = _Reading(findings, tuple(context), proposal, lens, stop_ids, as_text, faithful, spare_of(findings))
     asked = len(proposal.token_ids) + 1
     answer = first = asking.ask(asked)
     began = time.perf_counter()
@@ -120,7 +123,7 @@ def _redrawn(first: Choice, last: Choice, sampling: Sampling) -> str:
     same = last.text.startswith(text)
     if first.token_ids is not None and last.token_ids is not None:
         same = last.token_ids[: len(first.token_ids)] == first.token_ids
-    return "" if same else "The server draws differently for an equal seed, and a character had to be drawn again."
+    return "" if same else "The server draws differently for an equal seed, and a draw had to be repeated."
 
 
 class _Asking:
@@ -175,7 +178,7 @@ NOT_FAITHFUL = "The server takes text, and encoding the text so far gives other 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """An answer, judged. `whole`: the text that goes out next does not end inside a character."""
+    """An answer, judged. `whole`: the text that goes out next ends with a character, and is read as the same ids."""
 
     block: Block
     whole: bool
@@ -185,7 +188,12 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Judges an answer against the draft."""
+    """Judges an answer against the draft.
+
+    Attributes:
+        as_text: prompts go out as text. faithful: this one is read as the ids that it was made of.
+        spare: tokens at the end that are dropped, see `spare_of`.
+    """
 
     findings: Findings
     context: tuple[int, ...]
@@ -193,6 +201,7 @@ class _Reading:
     lens: Lens
     stop_ids: frozenset[int]
     as_text: bool
+    faithful: bool
     spare: int
 
     def read(self, answer: Answer, asked: int) -> _Read:
@@ -226,10 +235,20 @@ class _Reading:
             return _Read(block, True)
         ids, tokenizer = [draw.token_id for draw in own], self.lens.tokenizer
         before = written_all(self.context[-8:], tokenizer)
-        for end in range(kept, len(ids) + 1 - self.spare):
-            if _completes(before, written_all(ids[:end], tokenizer)):
-                return _Read(replace(block, owed=tuple(ids[kept:end])), True)
-        return _Read(block, False)
+        ends = range(kept, len(ids) + 1 - self.spare)
+        whole = [end for end in ends if _completes(before, written_all(ids[:end], tokenizer))]
+        sound = next((end for end in whole if self._is_read_back(ids[:end])), None)
+        last = next(iter(whole), kept) if sound is None else sound
+        return _Read(replace(block, owed=tuple(ids[kept:last])), sound is not None)
+
+    def _is_read_back(self, ids: Sequence[int]) -> bool:
+        """Whether the next prompt, as text, is these ids again behind the context; no matter where it is lost already.
+
+        Two line breaks at the end of a text may be one token, and two once a word follows.
+        """
+        if not self.faithful:
+            return True
+        return exact_text((*self.context, *ids), self.lens.tokenizer, self.findings.bos_added).faithful
 
     def _all_owed(self, own: list[Draw], drawn: int | None, choice: Choice, doubt: str = "") -> _Read:
         block = compare(own, self.proposal, self.lens)

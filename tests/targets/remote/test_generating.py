@@ -221,6 +221,34 @@ def test_text_without_ids_is_asked_for_until_it_ends_with_a_whole_character() ->
     assert judged.token_ids == (0,) and judged.guarantee.kind == "UNKNOWN"
 
 
+class Breaks(LetterTokenizer):
+    """Two line breaks at the end of a text are one token, as the tokenizers of many models have it."""
+
+    def __init__(self) -> None:
+        super().__init__(["\n", "a", "b", "\n\n"])
+
+    def encode(self, text: str) -> list[int]:
+        end = text.endswith("\n\n")
+        return [*super().encode(text[:-2] if end else text), *([3] if end else [])]
+
+
+def test_a_prompt_that_goes_out_as_text_is_read_as_what_was_drawn() -> None:
+    """The block ends with two line breaks, which would be one token: what follows is asked for, and owed."""
+    found = {"tokenizer": Breaks(), "vocab_size": 4}
+    api = Scripted(legacy("\n\n", ids=[[0, 0]]), legacy("\n\nb", ids=[[0, 0, 2]]))
+    judged = verify(api, [1], block(0), **found)
+    assert judged.token_ids == (0, 0) and judged.owed == (2,) and judged.guarantee.kind == "EXACT"
+    assert [r.max_tokens for r in api.requests] == [2, 3]
+    # A context that is lost already is not asked about: three calls more would not bring it back.
+    api = Scripted(legacy("\n\n", ids=[[0, 0]]))
+    judged = verify(api, [1, 0, 0], block(0), **found)
+    assert judged.owed == () and judged.guarantee.kind == "UNKNOWN" and judged.requests == 1
+    # One that stays lost is judged all the same.
+    never = [legacy("\n" * n, ids=[[0] * (n - 2) + [0, 0]]) for n in (2, 3, 4, 5)]
+    judged = verify(Scripted(*never), [1], block(0), **found)
+    assert judged.token_ids == (0, 0) and judged.owed == () and judged.requests == 4
+
+
 def test_the_toy_writes_its_emoji_through_text() -> None:
     """Every context that is sent decodes; the toy is asked in text and answers with ids."""
     api = InMemory(ToyServer(ToyScorer(TOY), "mlx", TOY))
