@@ -14,6 +14,7 @@ from specviz.errors import SettingsError
 from specviz.settings import Settings, without_secrets
 
 CEREBRAS_URL = "https://api.cerebras.ai/v1"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,9 @@ def connection(settings: Settings, variables: Mapping[str, str], key: Secret | N
     """Put it together from settings and environment.
 
     The base URL of the settings wins over TARGET_BASE_URL, and takes from it what it may hold secretly where both name
-    the same address. The key is `key`, else TARGET_API_KEY, else CEREBRAS_API_KEY; that one goes to Cerebras alone,
-    and implies its address where none is given.
+    the same address. The key is `key`, else one of the environment, and that goes to the server that the environment
+    names and to no other, whatever address a visitor of the page types: TARGET_API_KEY to that of TARGET_BASE_URL (to
+    this machine alone, where none is named), CEREBRAS_API_KEY to Cerebras, whose address it implies.
 
     Raises:
         SettingsError: no base URL is known.
@@ -82,6 +84,18 @@ def connection(settings: Settings, variables: Mapping[str, str], key: Secret | N
     if named and without_secrets(named) == shown:
         whole = named
     if key is None or not key:
-        own = variables.get("TARGET_API_KEY", "").strip()
-        key = Secret(own or (cerebras if urlsplit(shown).netloc == urlsplit(CEREBRAS_URL).netloc else ""))
+        key = Secret(_key_for(shown, variables))
     return Connection(Secret(whole), shown, key)
+
+
+def _key_for(shown: str, variables: Mapping[str, str]) -> str:
+    """The environment's key for an address; empty where it is meant for another."""
+    named, own = variables.get("TARGET_BASE_URL", "").strip(), variables.get("TARGET_API_KEY", "").strip()
+    if own and (_origin(without_secrets(named)) == _origin(shown) if named else urlsplit(shown).hostname in _LOOPBACK):
+        return own
+    return variables.get("CEREBRAS_API_KEY", "").strip() if _origin(shown) == _origin(CEREBRAS_URL) else ""
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port
