@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from tests.targets.remote.rawserver import Got, Raw, send, serve_raw, whole
 
 AGAIN = "Record again: see tests/real/README.md."
-_PLATFORM = re.compile(r"(Linux|macOS|Darwin|Windows)-.*")
+#: In a fingerprint: what machine it is.
+_PLATFORM = re.compile(r'("system_fingerprint": ?"[^"]*?(?:Linux|macOS|Darwin|Windows))-[^"]*')
 _LONGEST = 400
 
 
@@ -69,9 +70,8 @@ class Recorder:
         status, kind, data = self._ask(got)
         sent = json.loads(got.body) if got.body else None
         answer = _shortened(_parsed(data))
-        if not isinstance(answer, str):
-            # The client must see what will be played: a draw may hang on the last digit.
-            data = json.dumps(answer).encode()
+        # The client must see what will be played: a draw may hang on the last digit.
+        data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
         kept = _cut(answer) if got.method == "GET" else answer
         self.exchanges.append(Exchange(self.part, got.method, got.path, self._clean(sent), status, self._clean(kept)))
         return send(sock, whole(status, data, {"Content-Type": kind}))
@@ -96,23 +96,21 @@ class Recorder:
 
 
 def _parsed(data: bytes) -> Any:
+    """JSON, or the text of a stream; neither says what machine it comes from."""
+    text = _PLATFORM.sub(r"\1", data.decode())
     try:
-        return json.loads(data)
+        return json.loads(text)
     except ValueError:
-        return data.decode()
+        return text
 
 
 def _shortened(value: Any) -> Any:
-    """Numbers to what single precision holds, and no word about the machine."""
+    """Numbers to what single precision holds."""
     if isinstance(value, dict):
-        return {k: _fingerprint(v) if k == "system_fingerprint" else _shortened(v) for k, v in value.items()}
+        return {k: _shortened(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_shortened(v) for v in value]
     return round(value, 5) if isinstance(value, float) else value
-
-
-def _fingerprint(value: Any) -> Any:
-    return _PLATFORM.sub(r"\1", value) if isinstance(value, str) else value
 
 
 def _cut(value: Any) -> Any:
@@ -121,7 +119,7 @@ def _cut(value: Any) -> Any:
         return {k: _cut(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_cut(v) for v in value]
-    if isinstance(value, str) and value.startswith(("/", "~")):
+    if isinstance(value, str) and (value.startswith(("/", "~")) or value.endswith(".gguf")):
         return "path"
     return value[:_LONGEST] if isinstance(value, str) else value
 
