@@ -162,6 +162,8 @@ def _doubt(findings: Findings, sampling: Sampling) -> Guarantee | None:
         return None
     if why := sampling_differs(findings.engine, sampling.temperature, sampling.top_k, sampling.top_p):
         return Guarantee("LOSSY", f"The server draws from another distribution: {why}.")
+    if findings.own_samplers:
+        return Guarantee("UNKNOWN", "Samplers of the server's own may be on: only its plain completions API is open.")
     if sampling.top_k and findings.takes_top_k is False:
         return Guarantee("LOSSY", f"The server does not do as top-k {sampling.top_k} says.")
     if sampling.top_k and findings.takes_top_k is None:

@@ -100,7 +100,7 @@ def probe(api: Completions, model: str, encode: Encode, decode: Decode, who: Ide
         if exc.status not in (404, 405) or who.engine not in _NATIVE or caller.done:
             raise
         caller.engine = ""
-        return _Probe(caller, sample, model, who).findings()
+        return replace(_Probe(caller, sample, model, who).findings(), own_samplers=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,6 +181,7 @@ class Findings:
         bos_added: puts a BOS in front of a text.
         same_tokens: the tokenizer that we have counts the server's tokens as the server does.
         takes_top_k: does as top_k says; None where not tried.
+        own_samplers: it has samplers of its own that could not be named in requests, so they may be on.
         latency_ms: of the cheapest call. calls: how many the probe made.
         notes: what was tried and what came of it, in sentences for a person.
     """
@@ -198,6 +199,7 @@ class Findings:
     bos_added: bool = False
     same_tokens: bool = True
     takes_top_k: bool | None = None
+    own_samplers: bool = False
     latency_ms: float | None = None
     calls: int = 0
     notes: tuple[str, ...] = ()

@@ -110,6 +110,14 @@ def test_a_server_with_samplers_of_its_own_is_not_vouched_for() -> None:
     assert chosen(findings_of("generates", takes_top_k=None), 0.0, top_k=5) == ("generating", "EXACT")
 
 
+@pytest.mark.parametrize("way", ["scoring", "prefixes", "generating"])
+def test_samplers_that_could_not_be_named_may_be_on(way: Verification) -> None:
+    """llama-server behind a proxy that passes the completions API alone keeps its top-k, top-p and min-p."""
+    found = findings_of("vllm", own_samplers=True)
+    for temperature, kind in ((0.0, "EXACT"), (1.0, "UNKNOWN")):
+        assert choose(found, way, Sampling(temperature), Rule(), 300)[1].kind == kind
+
+
 def test_the_worst_of_some_is_kept() -> None:
     exact, small, large = Guarantee("EXACT", "a"), Guarantee("BOUNDED", "b", 0.01), Guarantee("BOUNDED", "c", 0.2)
     unknown, lossy = Guarantee("UNKNOWN", "d"), Guarantee("LOSSY", "e")

@@ -219,7 +219,7 @@ def test_a_proxy_that_passes_the_completions_api_alone() -> None:
             return super().answer(path, body) if path.endswith("/completions") else (404, {"detail": "Not Found"})
 
     findings = found(InMemory(Proxied(ToyScorer(TOKENS), "sglang", TOKENS)))
-    assert findings.engine == "" and findings.batch and findings.ids_in
+    assert findings.engine == "" and findings.batch and findings.ids_in and findings.own_samplers
     assert note(findings, "Only its completions API")
 
 
