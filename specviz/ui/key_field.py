@@ -7,8 +7,8 @@ from typing import Literal
 import streamlit as st
 
 from specviz.errors import SettingsError
-from specviz.ui import components
 from specviz.ui.keys import LONGEST_BYTES
+from specviz.ui.parts.key_field import show_key_field as draw_key_field
 from specviz.ui.session import Visit
 
 KEY_FIELD = "key_field"
@@ -37,7 +37,7 @@ def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
     if state == "empty" and from_environment:
         state = "environment"
     visit.key_address = url
-    components.show_key_field(
+    draw_key_field(
         KEY_FIELD,
         {
             "state": state,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from specviz.environment import environment
 from specviz.errors import SettingsError, SpecvizError
 from specviz.settings import ENVIRONMENT, Settings
-from specviz.ui import components, page, session
+from specviz.ui import page, session
 from specviz.ui.checks import show_checks
 from specviz.ui.controls import show_controls
 from specviz.ui.form import refuse_what_no_widget_holds, settings_form
+from specviz.ui.parts.libraries import load_libraries
 from specviz.ui.run_view import show_run
 from specviz.ui.session import Catalog
 from specviz.ui.welcome import show_welcome
@@ -30,7 +31,7 @@ def show(catalog: Catalog) -> None:
     else:
         visit.view.resend()
         show_run(visit, visit.run)
-    components.load_libraries()
+    load_libraries()
 
 
 def _defaults() -> tuple[Settings, str]:

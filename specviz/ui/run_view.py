@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from specviz.ui import components, phases
+from specviz.ui import phases
+from specviz.ui.parts.charts import show_charts
 from specviz.ui.session import Visit
 from specviz.views import figures, summary, words
 from specviz.views.summary import BadgeColour, Tone
@@ -43,15 +44,14 @@ def show_run(visit: Visit, run: Run) -> None:
     @st.fragment(run_every=TREE_POLL_S if live else None)
     def tree_and_text() -> None:
         _take_in(visit, run, polling=live)
-        visit.view.show_tree(run.state, run.id)
-        visit.view.show_text(run.state, run.id, "No text." if run.done else "The text appears here.")
+        visit.view.show(run.state, run.id, "No text." if run.done else "The text appears here.")
 
     @st.fragment(run_every=CHARTS_POLL_S if live else None)
     def charts() -> None:
         _take_in(visit, run, polling=live)
         state = run.state
         drawn = [figures.acceptance_gauge(state), figures.speed_bars(state), figures.latency_bars(state)]
-        components.show_charts(drawn, run.id)
+        show_charts(drawn, run.id)
 
     @st.fragment(run_every=CHARTS_POLL_S if live else None)
     def sent() -> None:

@@ -13,8 +13,8 @@ import streamlit as st
 
 from specviz.connection import Secret
 from specviz.settings import Settings
-from specviz.ui.components import LiveView
 from specviz.ui.keys import Keys
+from specviz.ui.live_view import LiveView
 
 if TYPE_CHECKING:
     from specviz.catalog import Choice

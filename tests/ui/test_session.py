@@ -4,7 +4,8 @@ import pytest
 
 from specviz.errors import PromptError
 from specviz.settings import Settings
-from specviz.ui import components, page
+from specviz.ui import page
+from specviz.ui.parts import assets, libraries
 from specviz.ui.session import Visit
 from tests.ui.fakes import FakeHost
 
@@ -71,21 +72,21 @@ def test_a_refused_start_changes_nothing() -> None:
 
 
 def test_polled_components_are_thin_and_libraries_are_whole() -> None:
-    thin = components._start("vis", "tree")
+    thin = assets.start("vis", "tree")
     assert len(thin) < 1000
-    library = components._library("vis", components._VIS, "tree.js", "text.js")
+    library = assets.library("vis", libraries._VIS, "tree.js", "text.js")
     assert "vis" in library and "specviz.tree" in library and "LIBRARY" not in library
 
 
 def test_model_text_enters_the_page_as_text_only() -> None:
-    for script in sorted(components._HERE.glob("*.js")):
+    for script in sorted(assets._BROWSER.glob("*.js")):
         source = script.read_text()
         for door in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
             assert door not in source, f"{script.name} uses {door}"
 
 
 def test_the_menu_lists_pages_that_exist() -> None:
-    root = components._HERE.parents[2]
+    root = assets._BROWSER.parents[2]
     assert all((root / entry.path).is_file() for entry in page.PAGES)
     with pytest.raises(KeyError):
         page.set_up("No such page")

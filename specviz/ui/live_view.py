@@ -1,0 +1,58 @@
+"""What one browser tab has been sent of one run, and which of its tokens the visitor looks at."""
+
+from __future__ import annotations
+
+from specviz.metrics import RunState
+from specviz.ui.parts import assets
+from specviz.ui.parts.inspector import show_inspector
+from specviz.ui.parts.text import show_text
+from specviz.ui.parts.tree import show_tree
+from specviz.views import text
+from specviz.views.feed import Cursor
+from specviz.views.inspector import InspectorView
+from specviz.views.selection import Selection
+from specviz.views.tree import TreeView
+
+#: Components in which a token can be chosen.
+_CHOOSERS = ("tree", "text", "inspector")
+
+
+class LiveView:
+    """Lives in the session, beside the run.
+
+    Attributes:
+        selection: the token that is looked at, in the tree, the text and the inspector alike.
+    """
+
+    def __init__(self) -> None:
+        self.tree_view = TreeView()
+        self.inspector_view = InspectorView()
+        self.selection = Selection()
+        self._cursors = {name: Cursor() for name in _CHOOSERS}
+
+    def resend(self) -> None:
+        """Send everything next time: after a full page run the browser may hold nothing."""
+        for cursor in self._cursors.values():
+            cursor.rewind()
+
+    def show(self, state: RunState, run: str, placeholder: str) -> None:
+        """Draw tree, text and inspector on from what the browser has; `placeholder` stands where there is no text."""
+        for name in _CHOOSERS:
+            self.selection.take(run, assets.state_of(name).get("selected"))
+        selected = self.selection.of(run, state)
+        base = self._base("tree", run)
+        tree = self.tree_view.delta(state, run, base)
+        self._sent("tree", tree["to"])
+        show_tree({**tree, "selected": selected, "counts": dict(self.tree_view.counts)})
+        written = text.delta(state, run, self._base("text", run))
+        self._sent("text", written["to"])
+        show_text({**written, "selected": selected, "placeholder": placeholder})
+        told = self.inspector_view.delta(state, run, self._base("inspector", run), selected)
+        self._sent("inspector", told["to"])
+        show_inspector({**told, "selected": selected})
+
+    def _base(self, name: str, run: str) -> int:
+        return self._cursors[name].base(run, assets.need(name))
+
+    def _sent(self, name: str, to: int) -> None:
+        self._cursors[name].sent = to

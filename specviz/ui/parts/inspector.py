@@ -1,0 +1,20 @@
+"""The decision inspector: what is known about the token that is looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specviz.ui.parts import assets
+from specviz.views import palette
+
+_inspector = assets.component(
+    "specviz_inspector",
+    html='<div class="inspector"></div>',
+    css=palette.css_variables() + assets.ours("inspector.css"),
+    js=assets.start("vis", "inspector"),
+)
+
+
+def show_inspector(message: dict[str, Any]) -> None:
+    """Show a message of `views.inspector`."""
+    _inspector(key="inspector", data=message, on_need_change=assets.nothing, on_selected_change=assets.nothing)

@@ -1,0 +1,37 @@
+"""vis-network and Plotly, with our renderers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import plotly
+import pyvis
+
+from specviz.ui.parts import assets
+from specviz.views import palette
+from specviz.views.tree import network_options
+
+_VIS = Path(pyvis.__file__).parent / "lib" / "vis-9.1.2" / "vis-network.min.js"
+_PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+_vis = assets.component(
+    "specviz_vis",
+    js=assets.library(
+        "vis",
+        _VIS,
+        "selection.js",
+        "tree.js",
+        "text.js",
+        "inspector.js",
+        constants=f"specviz.looks = {json.dumps(palette.to_json())};"
+        f"specviz.networkOptions = {json.dumps(network_options())};",
+    ),
+)
+_plotly = assets.component("specviz_plotly", js=assets.library("plotly", _PLOTLY, "charts.js"))
+
+
+def load_libraries() -> None:
+    """Bring both into the page. Once per page, outside every fragment."""
+    _vis(key="library_vis")
+    _plotly(key="library_plotly")

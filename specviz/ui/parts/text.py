@@ -1,0 +1,24 @@
+"""The output, one element per token, written on by deltas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specviz.ui.parts import assets
+from specviz.views import palette
+
+_text = assets.component(
+    "specviz_text",
+    html='<div class="text" role="group" aria-label="Output, one element per token; arrow keys move"></div>'
+    '<div class="tip" id="tip" role="tooltip" hidden></div>',
+    css=palette.css_variables() + assets.ours("text.css"),
+    js=assets.start("vis", "text"),
+)
+
+
+def show_text(message: dict[str, Any]) -> None:
+    """Write the text on by a message of `views.text`.
+
+    `placeholder` in it stands where there is no text; `selected` is the id of the node that is looked at.
+    """
+    _text(key="text", data=message, on_need_change=assets.nothing, on_selected_change=assets.nothing)
