@@ -22,10 +22,11 @@ from specviz.models.known import KNOWN, KnownModel
 from specviz.models.pairing import Vocabulary
 from specviz.models.remote_tokenizer import TOY, RemoteTokenizer
 from specviz.models.toy import ToyScorer, ToyTokenizer
+from specviz.pair import Pair
 from specviz.ports import Capabilities, Drafter, OnProgress, Target
 from specviz.remote_target import RemoteBuilder, is_remote, model_of
 from specviz.remote_target import check as check_remote
-from specviz.runner import ModelHost, Pair
+from specviz.runner import ModelHost
 from specviz.settings import Settings, split_draft
 
 if TYPE_CHECKING:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from specviz.catalog import Builder, check
+from specviz.check import Check
 from specviz.connection import Secret
 from specviz.errors import RunError, UnknownModelError, UnreachableError
+from specviz.pair import Pair
 from specviz.ports import OnProgress, Progress
-from specviz.runner import Check, ModelHost, Pair
+from specviz.runner import ModelHost
 from specviz.settings import Settings
 
 TOY = Settings(target="toy", draft="toy", max_tokens=20)

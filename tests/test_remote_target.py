@@ -28,9 +28,9 @@ from specviz.errors import (
 from specviz.events import Done, RunStarted
 from specviz.models.tokenizer import ModelTokenizer
 from specviz.models.toy import ToyScorer, ToyTokenizer
+from specviz.pair import Pair
 from specviz.ports import Progress
 from specviz.remote_target import CONTEXT_UNKNOWN
-from specviz.runner import Pair
 from specviz.settings import Settings
 from tests.models.tiny import write_tiny_model, write_tiny_tokenizer
 from tests.models.tiny_distilled import write_tiny_distilled

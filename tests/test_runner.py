@@ -12,8 +12,10 @@ from specviz.catalog import Builder, check
 from specviz.connection import Secret
 from specviz.errors import DownloadError, PromptError, RunError, UnknownModelError
 from specviz.events import Done, Error
+from specviz.pair import Pair, PairBuilder
 from specviz.ports import OnProgress, Progress, Verdict
-from specviz.runner import ModelHost, Pair, PairBuilder, Run
+from specviz.run import Run
+from specviz.runner import ModelHost
 from specviz.settings import Settings
 from specviz.trace import parse
 
@@ -179,7 +181,7 @@ def test_stop_ends_an_endless_run_from_many_threads(hosts: Callable[..., ModelHo
 
 
 def test_stop_ends_a_run_that_waits_for_room(hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.runner._QUEUE_SIZE", 3)
+    monkeypatch.setattr("specviz.run._QUEUE_SIZE", 3)
     run = hosts(Endless).start(ENDLESS, "the")
     until(lambda: run._queue.qsize() >= 3)
     assert run.stop(10.0)
@@ -237,7 +239,7 @@ def test_a_baseline_next_to_the_end_of_the_context_stands_for_its_own_prompt_onl
 def test_a_full_queue_waits_for_the_consumer_and_loses_nothing(
     hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("specviz.runner._QUEUE_SIZE", 3)
+    monkeypatch.setattr("specviz.run._QUEUE_SIZE", 3)
     run = hosts().start(TOY, "the")
     taken = 0
     while not run.done:

@@ -22,7 +22,8 @@ from specviz.cli import main
 from specviz.connection import Secret
 from specviz.events import to_json
 from specviz.models.toy import ToyScorer, ToyTokenizer
-from specviz.runner import ModelHost, Run
+from specviz.run import Run
+from specviz.runner import ModelHost
 from specviz.settings import Settings
 from tests.targets.remote.toyserver import ToyServer, serve
 

@@ -28,8 +28,8 @@ from specviz.environment import environment, secrets
 from specviz.errors import DownloadError, PromptError, StoppedError
 from specviz.events import Metrics
 from specviz.metrics import RunState
+from specviz.pair import Pair
 from specviz.prompt import prepare, refuse_empty
-from specviz.runner import Pair
 from specviz.settings import RULES, VERIFICATIONS, Settings, draft_name
 from specviz.trace import TraceWriter
 

@@ -21,7 +21,7 @@ from specviz.views import trial, words
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from specviz.runner import Check
+    from specviz.check import Check
     from specviz.trial import Trial, Tried
 
 log = logging.getLogger(__name__)

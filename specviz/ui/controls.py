@@ -20,7 +20,7 @@ from specviz.ui.session import Catalog, Visit
 from specviz.views import words
 
 if TYPE_CHECKING:
-    from specviz.runner import Run
+    from specviz.run import Run
 
 log = logging.getLogger(__name__)
 

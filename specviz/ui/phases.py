@@ -12,7 +12,7 @@ from specviz.views import summary, words
 
 if TYPE_CHECKING:
     from specviz.ports import Progress
-    from specviz.runner import Run
+    from specviz.run import Run
 
 
 #: What ends the sentence "There is no text: …", with what may help.

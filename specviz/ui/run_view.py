@@ -13,7 +13,7 @@ from specviz.views import figures, summary, words
 from specviz.views.summary import BadgeColour, Tone
 
 if TYPE_CHECKING:
-    from specviz.runner import Run
+    from specviz.run import Run
 
 TREE_POLL_S, NUMBERS_POLL_S, CHARTS_POLL_S = 0.2, 0.5, 1.0
 

@@ -18,7 +18,9 @@ from specviz.ui.live_view import LiveView
 
 if TYPE_CHECKING:
     from specviz.catalog import Choice
-    from specviz.runner import Check, ModelHost, Run
+    from specviz.check import Check
+    from specviz.run import Run
+    from specviz.runner import ModelHost
     from specviz.trial import Tried
 
 #: A websocket that blinks looks like a closed tab; a run goes on this long without its visitor.

@@ -28,7 +28,7 @@ _LONGEST = 300
 
 
 class Tested(Protocol):
-    """A test as it stands: `runner.Check`."""
+    """A test as it stands: `check.Check`."""
 
     @property
     def live(self) -> bool:

@@ -1,0 +1,75 @@
+"""The test of a target or a draft, which queues among the runs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from specviz import trace
+from specviz.connection import Secret
+from specviz.environment import environment, secrets
+from specviz.events import Error, Event
+from specviz.job import Job, Queue
+from specviz.pair import PairBuilder
+from specviz.settings import Settings
+from specviz.trial import Trial, Tried, try_draft, try_target
+
+
+class Check(Job):
+    """A test of a target or a draft: started by `ModelHost.test`, looked at by whoever shows it.
+
+    Attributes:
+        what: which of the two.
+        result: what came of it; None before the end, after a failure, and when it was stopped.
+        error: why it failed.
+    """
+
+    def __init__(self, what: Tried, settings: Settings, queue_of: Queue, key: Secret | None = None) -> None:
+        super().__init__(settings, queue_of, key)
+        self.what = what
+        self.result: Trial | None = None
+        self.error: Error | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether more will come of it."""
+        return not self._finished.is_set()
+
+    # What follows is the host's side.
+
+    def put(self, event: Event) -> bool:
+        """Take what went wrong; that it was stopped is no failure."""
+        if isinstance(event, Error) and not self.cancelled():
+            found = trace.without(event, secrets(environment(), self._key))
+            assert isinstance(found, Error)
+            self.error = found
+        return True
+
+    def ended_early(self) -> Error:
+        """What stands for the end of a test that was stopped."""
+        return Error("StoppedError", "The test was stopped.")
+
+    def do(self, builder: PairBuilder) -> None:
+        """Build what is tested, and try it."""
+        if self.cancelled():
+            return
+        self.phase = "loading"
+        settings = self.settings
+        if self.what == "draft":
+            settings = dataclasses.replace(settings, min_confidence=0.0)
+        elif not settings.target.startswith("openai:"):
+            # A remote target may take its tokenizer from the draft.
+            settings = dataclasses.replace(settings, draft="none")
+        pair = builder.build(settings, self.report, self.cancelled, self._key)
+        try:
+            self.phase = "running"
+            if self.what == "target":
+                tried = try_target(pair.target, settings, self.report, self.cancelled)
+            else:
+                tried = try_draft(pair.drafter, pair.target, settings, self.report, self.cancelled)
+        finally:
+            pair.close()
+        text = tried.text
+        for secret in secrets(environment(), self._key):
+            # A server may answer with what it was sent.
+            text = text.replace(secret, "[secret]")
+        self.result = dataclasses.replace(tried, text=text)
