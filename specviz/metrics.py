@@ -70,14 +70,52 @@ class Node:
 
 
 @dataclass(slots=True)
+class Sums:
+    """Sums over the finished rounds of a run, kept so that nobody goes through all of them at every poll.
+
+    Attributes:
+        billed_prompt, billed_completion: what the server counted; None where it never did. unbilled: rounds of which
+            it said nothing.
+        requests: calls to the server in the `asking` rounds that counted them.
+    """
+
+    drafted: int = 0
+    tested: int = 0
+    accepted: int = 0
+    emitted: int = 0
+    billed_prompt: int | None = None
+    billed_completion: int | None = None
+    unbilled: int = 0
+    requests: int = 0
+    asking: int = 0
+
+    def add(self, m: Metrics) -> None:
+        """Add one round."""
+        self.drafted += m.drafted
+        self.tested += m.tested
+        self.accepted += m.accepted
+        self.emitted += m.emitted
+        self.billed_prompt = _counted(self.billed_prompt, m.billed_prompt_tokens)
+        self.billed_completion = _counted(self.billed_completion, m.billed_completion_tokens)
+        self.unbilled += m.billed_tokens is None
+        self.requests += m.requests or 0
+        self.asking += m.requests is not None
+
+
+def _counted(before: int | None, more: int | None) -> int | None:
+    return before if more is None else (before or 0) + more
+
+
+@dataclass(slots=True)
 class RunState:
     """The state of one run, made by `apply`-ing its events in order.
 
     Attributes:
         nodes: every token drafted or emitted, in order of appearance. log: ids of nodes in order of change.
         text: ids of the emitted nodes, in order of the output.
-        rounds: one `Metrics` per finished round.
-        reached, kept: per position of the block, how many drafts were tested there and how many kept.
+        rounds: one `Metrics` per finished round. sums: over all of them.
+        proposed, reached, kept: per position of the block, how many drafts had a token there, how many were tested
+            there and how many kept. `proposed` may be longer than the others.
     """
 
     started: RunStarted | None = None
@@ -87,6 +125,8 @@ class RunState:
     log: list[int] = field(default_factory=list)
     text: list[int] = field(default_factory=list)
     rounds: list[Metrics] = field(default_factory=list)
+    sums: Sums = field(default_factory=Sums)
+    proposed: list[int] = field(default_factory=list)
     reached: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     _block: dict[int, int] = field(default_factory=dict)
@@ -143,6 +183,7 @@ class RunState:
                 self._verify(event)
             case Metrics():
                 self.rounds.append(event)
+                self.sums.add(event)
                 self._block.clear()
             case Done():
                 self.done = event
@@ -156,6 +197,8 @@ class RunState:
         return self
 
     def _draft(self, e: DraftToken) -> None:
+        _grow(self.proposed, e.position)
+        self.proposed[e.position] += 1
         parent = self._block.get(e.position - 1, self.text[-1] if self.text else -1)
         self._block[e.position] = self._add(
             Node(
@@ -200,11 +243,14 @@ class RunState:
         return node.id
 
     def _count(self, position: int, kept: bool) -> None:
-        while len(self.reached) <= position:
-            self.reached.append(0)
-            self.kept.append(0)
+        for counts in (self.reached, self.kept):
+            _grow(counts, position)
         self.reached[position] += 1
         self.kept[position] += kept
+
+
+def _grow(counts: list[int], position: int) -> None:
+    counts.extend([0] * (position + 1 - len(counts)))
 
 
 def rate(accepted: int, tested: int) -> float | None:

@@ -106,3 +106,25 @@ def test_what_a_run_is_compared_with(way: Way, tps: float | None, per_call: floa
     assert state.started is not None
     state.started = dataclasses.replace(state.started, way=way, baseline_tps=tps, per_call_tps=per_call)
     assert state.baseline == kind
+
+
+@pytest.mark.parametrize("name", ["drafted", "tested", "accepted", "emitted"])
+def test_the_running_sums_are_those_of_all_rounds(name: str) -> None:
+    state, _ = run_state()
+    assert getattr(state.sums, name) == sum(getattr(m, name) for m in state.rounds) > 0
+
+
+def test_drafts_are_counted_by_position_also_where_the_rule_did_not_get_to() -> None:
+    state, _ = run_state()
+    assert sum(state.proposed) == state.sums.drafted
+    assert state.proposed[0] == len(state.rounds)
+    assert all(have >= reached for have, reached in zip(state.proposed, state.reached, strict=False))
+
+
+def test_a_bill_that_no_round_knows_is_not_zero() -> None:
+    tally, state = Tally(), RunState()
+    state.apply(add(tally, 4, 4, 4))
+    assert (state.sums.billed_prompt, state.sums.billed_completion, state.sums.unbilled) == (None, None, 1)
+    state.apply(dataclasses.replace(add(tally, 4, 4, 4), billed_prompt_tokens=9, billed_tokens=9, requests=2))
+    assert (state.sums.billed_prompt, state.sums.billed_completion, state.sums.unbilled) == (9, None, 1)
+    assert (state.sums.requests, state.sums.asking) == (2, 1)
