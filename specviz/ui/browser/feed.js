@@ -33,6 +33,16 @@ specviz.whenGone = (root, tearDown) => () =>
     if (!(root.host ?? root).isConnected) tearDown();
   }, 0);
 
+// Styles come with the library and are adopted where they are needed.
+specviz.style = (root, name) => {
+  const scope = root.getRootNode();
+  if (!specviz.styles?.[name] || scope.__specvizStyle === name) return;
+  scope.__specvizStyle = name;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(specviz.styles[name]);
+  scope.adoptedStyleSheets = [...scope.adoptedStyleSheets, sheet];
+};
+
 specviz.css = (root, name, fallback) =>
   getComputedStyle(root.host ?? root).getPropertyValue(name).trim() || fallback;
 

@@ -1,12 +1,12 @@
-// The polled component: a few hundred bytes that call the renderer once its library is here.
 export default (component) => {
   const shared = (globalThis.__specviz ??= { ready: {}, waiting: [] });
   let end;
-  let gone = false;
+  let gone;
   const go = () => {
     if (gone) return;
-    if (shared.ready.LIBRARY) end = shared.RENDERER(component);
-    else shared.waiting.push(go);
+    if (!shared.ready.LIBRARY) return shared.waiting.push(go);
+    shared.style(component.parentElement, "RENDERER");
+    end = shared.RENDERER(component);
   };
   go();
   return () => {

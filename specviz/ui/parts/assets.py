@@ -25,9 +25,17 @@ def ours(name: str) -> str:
 
 
 def library(name: str, bundle: Path, *scripts: str, constants: str = "") -> str:
-    """The script that brings a bundle and our renderers into the page, and starts the components that wait for it."""
+    """The script that brings a bundle and our renderers into the page, and starts the components that wait for it.
+
+    The renderers' styles are among the `constants`: in the polled components they would cost kilobytes per poll.
+    """
     parts = [bundle.read_text(encoding="utf-8"), ours("feed.js"), constants, *map(ours, scripts), ours("library.js")]
     return "\n".join(parts).replace("LIBRARY", name)
+
+
+def styles(*renderers: str) -> dict[str, str]:
+    """The style sheet of each renderer, by its name."""
+    return {name: ours(f"{name}.css") for name in renderers}
 
 
 def start(library: str, renderer: str) -> str:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from specviz.ui.parts import assets
-from specviz.views import palette
 
 _inspector = assets.component(
     "specviz_inspector",
     html='<div class="inspector"></div>',
-    css=palette.css_variables() + assets.ours("inspector.css"),
     js=assets.start("vis", "inspector"),
 )
 

@@ -15,6 +15,8 @@ from specviz.views.tree import network_options
 _VIS = Path(pyvis.__file__).parent / "lib" / "vis-9.1.2" / "vis-network.min.js"
 _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
+_STYLES = {name: palette.css_variables() + sheet for name, sheet in assets.styles("tree", "text", "inspector").items()}
+
 _vis = assets.component(
     "specviz_vis",
     js=assets.library(
@@ -24,7 +26,8 @@ _vis = assets.component(
         "tree.js",
         "text.js",
         "inspector.js",
-        constants=f"specviz.looks = {json.dumps(palette.to_json())};"
+        constants=f"specviz.styles = {json.dumps(_STYLES)};"
+        f"specviz.looks = {json.dumps(palette.to_json())};"
         f"specviz.networkOptions = {json.dumps(network_options())};",
     ),
 )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from specviz.ui.parts import assets
-from specviz.views import palette
 
 _text = assets.component(
     "specviz_text",
     html='<div class="text" role="group" aria-label="Output, one element per token; arrow keys move"></div>'
     '<div class="tip" id="tip" role="tooltip" hidden></div>',
-    css=palette.css_variables() + assets.ours("text.css"),
     js=assets.start("vis", "text"),
 )
 

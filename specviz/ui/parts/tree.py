@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from specviz.ui.parts import assets
-from specviz.views import palette
 
 HINT = (
     "Drag to move, scroll to zoom; double-click to follow the newest token again. Size: entropy. "
@@ -16,7 +15,6 @@ _tree = assets.component(
     "specviz_tree",
     html=f'<div class="network" role="img" aria-label="Token tree"></div><div class="legend"></div>'
     f'<div class="hint">{HINT}</div>',
-    css=palette.css_variables() + assets.ours("tree.css"),
     js=assets.start("vis", "tree"),
 )
 
