@@ -2,6 +2,9 @@
 
 A remote target has two. It can stream: one call, and the tokens as they come, which is what one would do without a
 draft. And it can be called once per token, which is what speculative decoding does with its rounds made smallest.
+
+A target behind a simulated network has the same two. As if it streamed: without the network, since a stream pays for
+the way once, before its first token, which no rate counts. And one call per token, through the network.
 """
 
 from __future__ import annotations
@@ -10,13 +13,14 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from specviz.decoding import autoregressive
 from specviz.errors import RemoteError, RunError, StoppedError
 from specviz.events import Error, Metrics
-from specviz.ports import Capabilities, OnProgress, Progress, Streaming, Target
+from specviz.ports import Capabilities, Distant, OnProgress, Progress, Streaming, Target
 from specviz.settings import Sampling, Settings
 
 TOKENS = 32
@@ -31,9 +35,9 @@ class Baseline:
     Attributes:
         tokens_per_second: without the first token, which holds the prefill; None when nothing else was decoded, and
             when the measurement was cut short. Of a remote target, streamed; where its stream cannot be counted, the
-            same as `per_call_tps`.
+            same as `per_call_tps`. Behind a simulated network, without it.
         complete: whether all tokens were decoded; only then may it stand for other prompts.
-        per_call_tps: of a remote target, with one call per token, the first left out.
+        per_call_tps: of a remote target, and through a simulated network, with one call per token, the first left out.
     """
 
     tokens_per_second: float | None
@@ -58,24 +62,49 @@ def measure(
 
     Args:
         tokens: to decode plainly, or streamed.
-        calls: to make of a target that can stream, one per token.
+        calls: to make of a target that can stream or is behind a simulated network, one per token.
 
     Raises:
         RunError: the target failed on the way.
     """
+    if isinstance(target, Distant):
+        near = measure(target.near, prompt_ids, settings, on_progress=on_progress, cancelled=cancelled, tokens=tokens)
+        far = measure_calls(target, prompt_ids, settings, on_progress=on_progress, cancelled=cancelled, calls=calls)
+        return _NOTHING if cancelled() else both(near, far)
     if not isinstance(target, Streaming):
         what = "Measuring plain decoding"
         return _plain(target, prompt_ids, settings, on_progress, cancelled, tokens, what)
     room = target.capabilities.max_context - len(prompt_ids)
     streamed = _streamed(target, prompt_ids, settings.sampling, on_progress, cancelled, min(tokens + 1, room), tokens)
-    what = "Measuring one call per token"
-    each = _plain(target, prompt_ids, settings, on_progress, cancelled, calls, what)
+    each = measure_calls(target, prompt_ids, settings, on_progress=on_progress, cancelled=cancelled, calls=calls)
     if cancelled():
-        return Baseline(None, complete=False)
+        return _NOTHING
     per_call = each.tokens_per_second
     if streamed.tokens_per_second is None:
         return Baseline(per_call, each.complete, per_call)
     return Baseline(streamed.tokens_per_second, streamed.complete and each.complete, per_call)
+
+
+def measure_calls(
+    target: Target,
+    prompt_ids: Sequence[int],
+    settings: Settings,
+    *,
+    on_progress: OnProgress = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+    calls: int = CALLS,
+) -> Baseline:
+    """A few calls to a target that is some way off, for one token each.
+
+    Raises:
+        RunError: the target failed on the way.
+    """
+    return _plain(target, prompt_ids, settings, on_progress, cancelled, calls, "Measuring one call per token")
+
+
+def both(near: Baseline, far: Baseline) -> Baseline:
+    """The baselines behind a simulated network: plain decoding without it, and one call per token through it."""
+    return Baseline(near.tokens_per_second, near.complete and far.complete, far.tokens_per_second)
 
 
 def _plain(
@@ -161,13 +190,33 @@ def _by_sum(times: Sequence[float], tokens: int | None) -> list[tuple[float, int
     return [(times[0], 1), (times[-1], tokens - 1)]
 
 
-def key(target_name: str, sampling: Sampling, where: str = "") -> tuple[str, str, Sampling]:
+class Measure(Protocol):
+    """`measure` or `measure_calls`."""
+
+    def __call__(
+        self,
+        target: Target,
+        prompt_ids: Sequence[int],
+        settings: Settings,
+        *,
+        on_progress: OnProgress,
+        cancelled: Callable[[], bool],
+    ) -> Baseline:
+        """Decode plainly, and time it."""
+        ...
+
+
+Key = tuple[str, str, Sampling, tuple[float, float]]
+
+
+def key(target_name: str, sampling: Sampling, where: str = "", network: tuple[float, float] = (0.0, 0.0)) -> Key:
     """What a measured baseline may be reused for in one session: the same target at the same sampling settings.
 
     Args:
         where: the address of a remote target.
+        network: round trip and jitter of a simulated network that was measured through, in ms.
     """
-    return target_name, where, sampling
+    return target_name, where, sampling, network
 
 
 class _WithLimits:

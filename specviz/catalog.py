@@ -263,7 +263,8 @@ class Builder:
         """Fetch and load what is missing, then check that draft and target fit.
 
         Args:
-            on_progress, cancelled: of this wait, and of every wait of the pair for its server.
+            on_progress, cancelled: of this wait, and of every wait of the pair for its server or for a simulated
+                network.
             key: opens a remote target; without one, the environment's does.
 
         Raises:
@@ -285,7 +286,7 @@ class Builder:
             if built.close:
                 built.close()
             raise
-        pair = Pair(drafter, built.target, built.where)
+        pair = Pair(drafter, _behind_network(built.target, settings, cancelled), built.where)
         return replace(pair, close=built.close) if built.close else pair
 
     def _model(self, name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> LanguageModel:
@@ -395,6 +396,15 @@ class Builder:
             stop_ids=stop_ids,
             min_confidence=certain,
         )
+
+
+def _behind_network(target: Target, settings: Settings, cancelled: Callable[[], bool]) -> Target:
+    if not settings.simulated_rtt_ms:
+        return target
+    from specviz.targets.simulated_network import SimulatedNetwork
+
+    rtt_ms, jitter_ms = settings.simulated_rtt_ms, settings.simulated_jitter_ms
+    return SimulatedNetwork(target, rtt_ms, jitter_ms, seed=settings.seed, cancelled=cancelled)
 
 
 def probe_target(

@@ -53,7 +53,8 @@ class Check(Job):
         if self.cancelled():
             return
         self.phase = "loading"
-        settings = self.settings
+        # How a model does is asked of the model; a simulated network would only be waited for.
+        settings = self.settings.without_network()
         if self.what == "draft":
             settings = dataclasses.replace(settings, min_confidence=0.0)
         elif not settings.target.startswith("openai:"):

@@ -16,7 +16,7 @@ import numpy as np
 from specviz.errors import SpecvizError, StoppedError
 from specviz.events import Done, DraftToken, Error, Event, FinishReason, RunStarted, TimeSplit, VerifyResult
 from specviz.metrics import Tally
-from specviz.ports import NO_PROPOSAL, Decision, Drafter, Proposal, Target, Tokenizer, Verdict
+from specviz.ports import NO_PROPOSAL, Decision, Distant, Drafter, Proposal, Target, Tokenizer, Verdict
 from specviz.prompt import check_prompt
 from specviz.settings import Settings
 
@@ -146,6 +146,9 @@ def _decode(
         baseline_tps=baseline_tps,
         per_call_tps=per_call_tps,
         way=limits.way,
+        # Of the target, not of the settings: what is said is what stands there.
+        simulated_rtt_ms=target.rtt_ms if isinstance(target, Distant) else 0.0,
+        simulated_jitter_ms=target.jitter_ms if isinstance(target, Distant) else 0.0,
     )
     yield from emit([started])
     watch.lap_ms()

@@ -94,7 +94,8 @@ class RunStarted:
     Attributes:
         started_at: seconds since the epoch.
         baseline_tps: measured plain decoding; of a remote target, streamed.
-        per_call_tps: plain decoding of a remote target with one call per token, measured; None where there is none.
+        per_call_tps: plain decoding with one call per token, measured, by a remote target or through a simulated
+            network; None where there is neither.
         way: how rounds are verified.
     """
 
@@ -105,6 +106,8 @@ class RunStarted:
     settings: dict[str, Any]
     guarantee: Guarantee
     full_rows: bool
+        simulated_rtt_ms: round trip of the network that was simulated in front of the target; 0 for none.
+        simulated_jitter_ms: how far a single one could be from that.
     vocab_size: int
     max_context: int
     prompt_ids: tuple[int, ...]
@@ -122,6 +125,8 @@ class DraftToken:
     type: ClassVar[str] = "draft_token"
     round: int
     position: int
+    simulated_rtt_ms: float = 0.0
+    simulated_jitter_ms: float = 0.0
     index: int
     token: str
     token_id: int

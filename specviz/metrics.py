@@ -30,8 +30,9 @@ from specviz.ports import Verdict
 WINDOW = 50
 
 NodeStatus = Literal["pending", "accepted", "rejected", "ignored", "resampled", "bonus"]
-#: What a run is compared with: plain decoding in this process, or by a server in one of two ways.
-Baseline = Literal["plain decoding", "streaming", "one call per token"]
+#: What a run is compared with: plain decoding in this process, where a network may have been simulated for the run
+#: alone, or by a server in one of two ways.
+Baseline = Literal["plain decoding", "plain decoding without the network", "streaming", "one call per token"]
 #: What stays in the output.
 EMITTED: frozenset[NodeStatus] = frozenset({"accepted", "resampled", "bonus"})
 
@@ -156,11 +157,14 @@ class RunState:
     def baseline(self) -> Baseline:
         """What the baseline of this run is.
 
-        A server whose stream could not be counted is compared with one call per token instead.
+        A server whose stream could not be counted is compared with one call per token instead. Behind a simulated
+        network it is the target itself, as close as it is: a server that streams is a round trip away only once, before
+        the first token, and that one is in no rate.
         """
         started = self.started
         if started is None or started.way == "rows":
-            return "plain decoding"
+            simulated = started is not None and started.simulated_rtt_ms > 0
+            return "plain decoding without the network" if simulated else "plain decoding"
         calls = started.baseline_tps is not None and started.baseline_tps == started.per_call_tps
         return "one call per token" if calls else "streaming"
 

@@ -215,6 +215,20 @@ class Streaming(Protocol):
 class Target(Protocol):
     """Judges proposals. Callers always pass the whole context; the cache is the target's own business."""
 
+@runtime_checkable
+class Distant(Protocol):
+    """A target with a simulated network in front of it.
+
+    Attributes:
+        near: the same target without that network.
+        rtt_ms: what a round trip takes in the mean. jitter_ms: how far a single one may be from it.
+    """
+
+    near: Target
+    rtt_ms: float
+    jitter_ms: float
+
+
     name: str
     capabilities: Capabilities
     tokenizer: Tokenizer

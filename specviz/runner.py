@@ -21,9 +21,10 @@ from specviz.errors import RunError, SpecvizError
 from specviz.events import Done, Error
 from specviz.job import Job
 from specviz.pair import Pair, PairBuilder
+from specviz.ports import Distant, Target
 from specviz.prompt import prepare, refuse_empty
 from specviz.run import ABANDONED_AFTER_S, Run
-from specviz.settings import Sampling, Settings
+from specviz.settings import Settings
 from specviz.trial import Tried
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class ModelHost:
         self._waiting: list[Job] = []
         self._current: Job | None = None
         self._closed = False
-        self._baselines: dict[tuple[str, str, Sampling], baseline.Baseline] = {}
+        self._baselines: dict[baseline.Key, baseline.Baseline] = {}
         self._thread = threading.Thread(target=self._work, name="specviz-models", daemon=True)
         self._thread.start()
 
@@ -182,9 +183,27 @@ class ModelHost:
                 return
 
     def _baseline(self, pair: Pair, prompt_ids: list[int], run: Run) -> baseline.Baseline:
-        target, key = pair.target, baseline.key(pair.target.name, run.settings.sampling, pair.where)
+        target = pair.target
+        if not isinstance(target, Distant):
+            return self._measured(baseline.measure, target, pair.where, prompt_ids, run)
+        # Apart, so that what was measured without the network stands for every network in front of it.
+        near = self._measured(baseline.measure, target.near, pair.where, prompt_ids, run)
+        network = (target.rtt_ms, target.jitter_ms)
+        far = self._measured(baseline.measure_calls, target, pair.where, prompt_ids, run, network)
+        return baseline.both(near, far)
+
+    def _measured(
+        self,
+        measure: baseline.Measure,
+        target: Target,
+        where: str,
+        prompt_ids: list[int],
+        run: Run,
+        network: tuple[float, float] = (0.0, 0.0),
+    ) -> baseline.Baseline:
+        key = baseline.key(target.name, run.settings.sampling, where, network)
         if key not in self._baselines:
-            found = baseline.measure(target, prompt_ids, run.settings, on_progress=run.report, cancelled=run.cancelled)
+            found = measure(target, prompt_ids, run.settings, on_progress=run.report, cancelled=run.cancelled)
             if not found.complete:
                 # Cut short, or next to the end of the context: it must not stand for other prompts.
                 return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, cast, get_args
 from urllib.parse import urlsplit, urlunsplit
 
@@ -21,6 +21,8 @@ RULES: tuple[RuleName, ...] = get_args(RuleName)
 K_MAX = 16
 TEMPERATURE_MAX = 2.0
 MAX_TOKENS_MAX = 1024
+RTT_MAX_MS = 2000.0
+JITTER_MAX_MS = 1000.0
 
 AUTO = "auto"
 #: The draft that `auto` means for a target; n-gram lookup, which fits every target, where none is named here.
@@ -78,6 +80,9 @@ class Settings:
         verification: how a remote target verifies a round.
         tokenizer: where a remote target's tokenizer comes from: a known model, a folder, or a Hugging Face repository.
             Empty: see `specviz.models.remote_tokenizer`.
+        simulated_rtt_ms: round trip of a network that is simulated in front of a target in this process; 0 is none.
+        simulated_jitter_ms: how far a single round trip may be from that, either way; at most all of it, so that none
+            is below 0 and the mean is the round trip that was asked for.
     """
 
     target: str = "local:smollm2-135m"
@@ -100,6 +105,8 @@ class Settings:
     base_url: str = ""
     verification: Verification = "auto"
     tokenizer: str = ""
+    simulated_rtt_ms: float = 0.0
+    simulated_jitter_ms: float = 0.0
 
     def __post_init__(self) -> None:
         """Put defaults where the draft and its early end are left open, then check every field.
@@ -150,6 +157,22 @@ class Settings:
                 "A system prompt is part of the chat template, and a raw prompt is sent without one.",
                 "Leave one of the two out.",
             )
+        self._check_network()
+
+    def _check_network(self) -> None:
+        _number("the simulated RTT in ms", self.simulated_rtt_ms, 0.0, RTT_MAX_MS)
+        _number("the simulated jitter in ms", self.simulated_jitter_ms, 0.0, JITTER_MAX_MS)
+        if self.simulated_jitter_ms > self.simulated_rtt_ms:
+            raise SettingsError(
+                f"The simulated jitter must be at most the simulated RTT, {self.simulated_rtt_ms:g} ms, not "
+                f"{self.simulated_jitter_ms:g} ms: no round trip takes less than no time.",
+                "Lower the jitter, or raise the RTT.",
+            )
+        if self.simulated_rtt_ms and self.target.partition(":")[0] == "openai":
+            raise SettingsError(
+                f"A network is simulated in front of a target in this process only: {self.target} has a real one.",
+                "Leave the simulated RTT and jitter at 0, or take a local: target or toy.",
+            )
 
     @property
     def sampling(self) -> Sampling:
@@ -160,6 +183,10 @@ class Settings:
     def acceptance_rule(self) -> Rule:
         """The rule with its bar."""
         return Rule(self.rule, self.tau)
+
+    def without_network(self) -> Settings:
+        """The same without a simulated network."""
+        return replace(self, simulated_rtt_ms=0.0, simulated_jitter_ms=0.0)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict, field by field."""
@@ -212,13 +239,15 @@ ENVIRONMENT: dict[str, str] = {
     "SPECVIZ_SEED": "seed",
     "SPECVIZ_SYSTEM": "system",
     "SPECVIZ_MIN_CONFIDENCE": "min_confidence",
+    "SPECVIZ_SIMULATED_RTT_MS": "simulated_rtt_ms",
+    "SPECVIZ_SIMULATED_JITTER_MS": "simulated_jitter_ms",
 }
 
 #: Variables whose values must appear in nothing that specviz writes.
 SECRETS: tuple[str, ...] = ("TARGET_API_KEY", "CEREBRAS_API_KEY")
 
 _WHOLE = {"k", "top_k", "max_tokens", "seed"}
-_REAL = {"temperature", "top_p", "tau", "min_confidence"}
+_REAL = {"temperature", "top_p", "tau", "min_confidence", "simulated_rtt_ms", "simulated_jitter_ms"}
 
 
 def _parse(name: str, text: str, variable: str) -> Any:

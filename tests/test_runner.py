@@ -369,4 +369,4 @@ def test_baselines_of_one_name_at_two_addresses_are_two(hosts: Callable[..., Mod
     for where in ("http://one", "http://two", "http://one"):
         served.where = where
         drained(host.start(TOY, "the"))
-    assert [where for _, where, _ in host._baselines] == ["http://one", "http://two"]
+    assert [where for _, where, *_ in host._baselines] == ["http://one", "http://two"]

@@ -11,11 +11,16 @@ from specviz.models.toy import ToyScorer
 from specviz.ports import Proposal, Target
 from specviz.sampling import Row
 from specviz.settings import RULES, Rule, RuleName, Sampling
+from specviz.targets.simulated_network import SimulatedNetwork
 from tests.targets.remote.remotes import TOY, WAYS, block, remote_target
 from tests.targets.remote.toyserver import ToyServer
 from tests.toys import TOKENIZER, fixed_target, toy_draft, toy_target
 
-LOCAL: dict[str, Callable[[], Target]] = {"toy": toy_target, "fixed": lambda: fixed_target([0.1, 0.2, 0.7])}
+LOCAL: dict[str, Callable[[], Target]] = {
+    "toy": toy_target,
+    "fixed": lambda: fixed_target([0.1, 0.2, 0.7]),
+    "far": lambda: SimulatedNetwork(toy_target(), 0.2, 0.1),
+}
 
 
 def remote(dialect: str, way: Way) -> Callable[[], Target]:
