@@ -1,23 +1,26 @@
-"""One generation, as whoever shows it sees it: a bounded queue that is drained into a state."""
+"""One generation, as whoever shows it sees it: a bounded queue that is drained into a state, at a pace of its own."""
 
 from __future__ import annotations
 
-import queue
+import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 
 from specviz import trace
 from specviz.connection import Secret
 from specviz.environment import environment, secrets
-from specviz.events import Done, Error, Event, Guarantee, TimeSplit
+from specviz.events import Done, DraftToken, Error, Event, Guarantee, Metrics, TimeSplit, VerifyResult
 from specviz.job import Job, Queue
 from specviz.metrics import RunState
+from specviz.pace import Pace
 from specviz.settings import Settings
 
 #: A run whose events nobody takes for this long ends itself. Longer than a browser lets a hidden tab sleep; a page
 #: that knows that its tab was closed stops the run sooner.
 ABANDONED_AFTER_S = 90.0
-_QUEUE_SIZE = 4096
+#: Most runs fit, so that one that is shown slowly or paused does not keep the models from others.
+_QUEUE_SIZE = 16384
 
 
 class Run(Job):
@@ -25,7 +28,9 @@ class Run(Job):
 
     Attributes:
         prompt: what was asked for, with `settings`.
-        state: everything that happened; changed by `drain` alone, in the caller's thread.
+        state: everything that was shown; changed by `drain` alone, in the caller's thread.
+        pace: how much of what has come `drain` shows. The models know nothing of it.
+        rounds_computed: rounds that the models have finished, shown or not.
     """
 
     def __init__(
@@ -35,42 +40,64 @@ class Run(Job):
         queue_of: Queue,
         abandoned_after_s: float = ABANDONED_AFTER_S,
         key: Secret | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(settings, queue_of, key)
         self.prompt = prompt
         self.state = RunState()
+        self.pace = Pace()
+        self.rounds_computed = 0
         self._secrets = tuple(map(Secret, secrets(environment(), key)))
         self._events: list[Event] = []
-        self._queue: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._whole = 0
+        self._queue: deque[Event] = deque()
+        self._draining = threading.Lock()
         self._abandoned_after_s = abandoned_after_s
-        self._drained_at = time.monotonic()
+        self._clock = clock
+        self._drained_at = clock()
 
     @property
     def done(self) -> bool:
         """The run has ended and everything that it gave was drained."""
-        return self._finished.is_set() and self._queue.empty()
+        return self._finished.is_set() and not self._queue
+
+    @property
+    def full(self) -> bool:
+        """Whether the models wait until more of it is shown."""
+        return len(self._queue) >= _QUEUE_SIZE
 
     def drain(self, budget: int = 5000) -> int:
-        """Take what has arrived into `state`, at most `budget` events. Never blocks. Returns how many."""
-        self._drained_at = time.monotonic()
-        for taken in range(budget):
-            try:
-                event = self._queue.get_nowait()
-            except queue.Empty:
-                return taken
-            self._events.append(event)
-            self.state.apply(event)
-        return budget
+        """Take what may be shown by now into `state`, at most `budget` events. Never blocks. Returns how many.
+
+        Once the run was stopped, paused or not, that is everything that was computed until then: its numbers are of
+        all that.
+        """
+        with self._draining:
+            self._drained_at = now = self._clock()
+            self.pace.look(now)
+            taken = 0
+            while taken < budget and self._queue and (self.stopped or self.pace.allows(self._queue[0])):
+                self._take(self._queue.popleft())
+                taken += 1
+            return taken
+
+    def _take(self, event: Event) -> None:
+        self._events.append(event)
+        if not isinstance(event, DraftToken | VerifyResult):
+            self._whole = len(self._events)
+        self.state.apply(event)
 
     def trace_lines(self) -> Iterator[str]:
-        """The recording so far, line by line."""
-        return trace.lines(self.settings, list(self._events), secrets(environment(), self._key))
+        """The recording of what was shown so far, in whole rounds, line by line."""
+        with self._draining:
+            events = self._events[: self._whole]
+        return trace.lines(self.settings, events, secrets(environment(), self._key))
 
     # What follows is the host's side.
 
     def cancelled(self) -> bool:
         """Whether the run should end: it was stopped, or nobody takes its events any more."""
-        return self.stopped or time.monotonic() - self._drained_at > self._abandoned_after_s
+        return self.stopped or self._clock() - self._drained_at > self._abandoned_after_s
 
     def put(self, event: Event) -> bool:
         """Hand over one event, waiting for room; False once nobody takes them any more.
@@ -80,10 +107,12 @@ class Run(Job):
         """
         if self._secrets:
             event = trace.without(event, [s.value for s in self._secrets])
-        while self._queue.qsize() >= _QUEUE_SIZE and not self._stop.wait(0.05):
+        while self.full and not self._stop.wait(0.05):
             if self.cancelled():
                 return False
-        self._queue.put(event)
+        if isinstance(event, Metrics):
+            self.rounds_computed += 1
+        self._queue.append(event)
         return True
 
     def ended_early(self) -> Done | Error:

@@ -30,6 +30,7 @@ LEVELS = {
     "specviz.report": 2,
     "specviz.environment": 3,
     "specviz.connection": 2,
+    "specviz.pace": 2,
     "specviz.pair": 2,
     "specviz.job": 2,
     "specviz.run": 3,

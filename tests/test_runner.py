@@ -183,7 +183,7 @@ def test_stop_ends_an_endless_run_from_many_threads(hosts: Callable[..., ModelHo
 def test_stop_ends_a_run_that_waits_for_room(hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("specviz.run._QUEUE_SIZE", 3)
     run = hosts(Endless).start(ENDLESS, "the")
-    until(lambda: run._queue.qsize() >= 3)
+    until(lambda: run.full)
     assert run.stop(10.0)
     done = drained(run).state.done
     assert done and done.finish_reason == "stopped" and done.total_tokens == len(run.state.text)
