@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from specviz.metrics import RunState
 from specviz.ui.parts import assets
+from specviz.ui.parts.charts import key_of, show_charts
 from specviz.ui.parts.inspector import show_inspector
 from specviz.ui.parts.text import show_text
 from specviz.ui.parts.tree import show_tree
 from specviz.views import text
+from specviz.views.charts import CHARTS, ChartsView, Place
 from specviz.views.feed import Cursor
 from specviz.views.inspector import InspectorView
 from specviz.views.selection import Selection
@@ -28,7 +30,8 @@ class LiveView:
         self.tree_view = TreeView()
         self.inspector_view = InspectorView()
         self.selection = Selection()
-        self._cursors = {name: Cursor() for name in _CHOOSERS}
+        self._charts = {place: ChartsView(place) for place in CHARTS}
+        self._cursors = {name: Cursor() for name in (*_CHOOSERS, *map(key_of, CHARTS))}
 
     def resend(self) -> None:
         """Send everything next time: after a full page run the browser may hold nothing."""
@@ -50,6 +53,13 @@ class LiveView:
         told = self.inspector_view.delta(state, run, self._base("inspector", run), selected)
         self._sent("inspector", told["to"])
         show_inspector({**told, "selected": selected})
+
+    def show_charts(self, place: Place, state: RunState, run: str) -> None:
+        """Draw the charts of one place on from what the browser has."""
+        key, view = key_of(place), self._charts[place]
+        delta = view.delta(state, run, self._base(key, run))
+        self._sent(key, delta["to"])
+        show_charts(place, {**delta, "shown": view.shown})
 
     def _base(self, name: str, run: str) -> int:
         return self._cursors[name].base(run, assets.need(name))

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from specviz.ui import phases
-from specviz.ui.parts.charts import show_charts
 from specviz.ui.session import Visit
-from specviz.views import figures, summary, words
+from specviz.views import summary, words
 from specviz.views.summary import BadgeColour, Tone
 
 if TYPE_CHECKING:
@@ -49,9 +48,12 @@ def show_run(visit: Visit, run: Run) -> None:
     @st.fragment(run_every=CHARTS_POLL_S if live else None)
     def charts() -> None:
         _take_in(visit, run, polling=live)
-        state = run.state
-        drawn = [figures.acceptance_gauge(state), figures.speed_bars(state), figures.latency_bars(state)]
-        show_charts(drawn, run.id)
+        visit.view.show_charts("beside", run.state, run.id)
+
+    @st.fragment(run_every=CHARTS_POLL_S if live else None)
+    def more_charts() -> None:
+        _take_in(visit, run, polling=live)
+        visit.view.show_charts("below", run.state, run.id)
 
     @st.fragment(run_every=CHARTS_POLL_S if live else None)
     def sent() -> None:
@@ -74,6 +76,7 @@ def show_run(visit: Visit, run: Run) -> None:
         sent()
     with right:
         charts()
+    more_charts()
 
 
 def _take_in(visit: Visit, run: Run, *, polling: bool) -> None:

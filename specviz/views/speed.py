@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specviz.metrics import RunState
+from specviz.views import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +51,11 @@ def is_remote(state: RunState) -> bool:
 
 def _ratio(fast: float | None, slow: float | None) -> float | None:
     return fast / slow if fast and slow else None
+
+
+def compared(factor: float | None, other: str) -> str:
+    """A speed-up in words, slower as slower; empty where there is none."""
+    if factor is None:
+        return ""
+    said = "slower" if factor < 1 else "faster" if factor > 1 else "as fast"
+    return f"{words.number(factor)} × {other}: {said}"

@@ -1,17 +1,102 @@
-// Plotly.react keeps zoom and hover where Streamlit's own chart element would mount a new chart.
+// Charts that are redrawn in place: Plotly.react keeps hover and nodes where Streamlit's own element would mount anew.
+
+// One chart per task, so that no task is long; a chart that changes faster than it is drawn skips what is old by then.
+specviz.toDraw = new Set();
+specviz.drawLater = (draw) => {
+  if (!specviz.toDraw.size) setTimeout(specviz.drawNext, 0);
+  specviz.toDraw.add(draw);
+};
+specviz.drawNext = () => {
+  const [draw] = specviz.toDraw;
+  try {
+    draw();
+  } finally {
+    specviz.toDraw.delete(draw);
+    if (specviz.toDraw.size) setTimeout(specviz.drawNext, 0);
+  }
+};
+
+// The figure with the theme's colours in it, as a copy: Plotly writes into what it is given.
+specviz.coloured = (value, colours) => {
+  if (typeof value === "string") return colours[value] ?? value;
+  if (Array.isArray(value)) return value.map((v) => specviz.coloured(v, colours));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, specviz.coloured(v, colours)]));
+};
+
+// Draws a chart if its place has a width; where it has none, it is drawn once it gets one.
+specviz.drawChart = (state, box) => {
+  const width = box.clientWidth;
+  if (!box.isConnected || !width) return;
+  const figure = specviz.coloured(box.__figure, {
+    "@text": state.theme, "@red": specviz.css(state.row, "--st-red-text-color", "#D5405E"),
+  });
+  const layout = {
+    ...figure.layout, width, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", uirevision: state.run,
+    font: { color: state.theme, family: specviz.css(state.row, "--st-font", "sans-serif"), size: 12 },
+  };
+  box.__drawn = width;
+  box.setAttribute("aria-label", figure.words);
+  Plotly.react(box, figure.data, layout, { displayModeBar: false, typesetMath: false, showTips: false });
+};
+
+specviz.chartsState = (row) => {
+  const state = { row, have: 0, boxes: new Map(), reset() {} };
+  const drawAll = (which) => {
+    for (const box of state.boxes.values()) if (box.__figure && which(box)) specviz.drawLater(box.__draw);
+  };
+  state.readTheme = () => {
+    const text = getComputedStyle(row).color;
+    if (text === state.theme) return;
+    state.theme = text;
+    drawAll(() => true);
+  };
+  // The row's colour has a transition of no length worth seeing: its end tells of a new theme.
+  row.addEventListener("transitionend", (event) => event.target === row && state.readTheme());
+  state.watch = new ResizeObserver(() => drawAll((box) => box.clientWidth !== box.__drawn));
+  return state;
+};
+
+// Gives each name its box, in order, and takes away those that the run does not have.
+specviz.arrange = (state, names) => {
+  for (const [name, box] of state.boxes) {
+    if (names.includes(name)) continue;
+    state.boxes.delete(name);
+    state.watch.unobserve(box);
+    Plotly.purge(box);
+    box.remove();
+  }
+  names.forEach((name, i) => {
+    let box = state.boxes.get(name);
+    if (!box) {
+      box = specviz.element("div", "chart");
+      box.dataset.chart = name;
+      box.setAttribute("role", "img");
+      box.__draw = () => specviz.drawChart(state, box);
+      state.boxes.set(name, box);
+      state.watch.observe(box);
+    }
+    if (state.row.children[i] !== box) state.row.insertBefore(box, state.row.children[i] ?? null);
+  });
+};
+
 specviz.charts = (component) => {
   const { parentElement: root, data } = component;
-  const text = specviz.css(root, "--st-text-color", "#31333F");
-  const family = specviz.css(root, "--st-font", "sans-serif");
   const row = root.querySelector(".charts");
-  data.figures.forEach((figure, i) => {
-    const layout = {
-      ...figure.layout,
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { color: text, family, size: 12 }, uirevision: data.run, autosize: true,
-    };
-    while (row.childElementCount <= i) row.append(specviz.element("div", "chart"));
-    Plotly.react(row.children[i], figure.data, layout, { displayModeBar: false, responsive: true });
+  const state = (row.__specviz ??= specviz.chartsState(row));
+  state.readTheme();
+  if (specviz.take(state, data, component) !== null) {
+    specviz.arrange(state, data.shown);
+    for (const { name, figure } of data.items) {
+      const box = state.boxes.get(name);
+      box.__figure = figure;
+      specviz.drawLater(box.__draw);
+    }
+  }
+  return specviz.whenGone(root, () => {
+    clearTimeout(state.askAgain);
+    state.watch.disconnect();
+    state.boxes.forEach((box) => Plotly.purge(box));
+    delete row.__specviz;
   });
-  return specviz.whenGone(root, () => root.querySelectorAll(".chart").forEach((chart) => Plotly.purge(chart)));
 };

@@ -1,11 +1,11 @@
-"""Plotly figures, redrawn in place."""
+"""Plotly charts, redrawn in place: one row of them beside the tree and one below."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from specviz.ui.parts import assets
+from specviz.views.charts import Place
 
 _charts = assets.component(
     "specviz_charts",
@@ -17,6 +17,11 @@ _charts = assets.component(
 )
 
 
-def show_charts(figures: list[Any], run: str) -> None:
-    """Redraw plotly figures in place."""
-    _charts(key="charts", data={"run": run, "figures": [json.loads(f.to_json()) for f in figures]})
+def key_of(place: Place) -> str:
+    """The key of the component that draws the charts of this place."""
+    return f"charts_{place}"
+
+
+def show_charts(place: Place, message: dict[str, Any]) -> None:
+    """Draw the charts on by a message of `views.charts`; `shown` in it names all that the run has, in order."""
+    _charts(key=key_of(place), data=message, on_need_change=assets.nothing)

@@ -1,0 +1,72 @@
+"""The charts of a run as deltas: only those that changed travel, and only when something happened are they drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from specviz.metrics import RunState
+from specviz.views import figures
+from specviz.views.feed import Delta
+from specviz.views.figures import Chart
+
+#: Where charts stand: beside the tree, or in a row of their own below.
+Place = Literal["beside", "below"]
+Draw = Callable[[RunState], Chart | None]
+
+CHARTS: dict[Place, dict[str, Draw]] = {
+    "beside": {
+        "acceptance": figures.acceptance_gauge,
+        "positions": figures.position_bars,
+        "speed": figures.speed_bars,
+    },
+    "below": {
+        "rounds": figures.round_bars,
+        "pace": figures.pace_lines,
+        "latency": figures.latency_bars,
+        "billed": figures.billed_bars,
+    },
+}
+
+
+@dataclass(slots=True)
+class ChartsView:
+    """The charts of one place. Counts a revision whenever some of them change.
+
+    Attributes:
+        shown: names of the charts that the run has, in order.
+    """
+
+    place: Place
+    shown: list[str] = field(default_factory=list)
+    _run: str = ""
+    _rev: int = 0
+    _seen: tuple[int, bool, bool] | None = None
+    _charts: dict[str, Chart] = field(default_factory=dict)
+    _changed: dict[str, int] = field(default_factory=dict)
+
+    def delta(self, state: RunState, run: str, base: int) -> Delta:
+        """The charts that changed after revision `base`, as they are now."""
+        if run != self._run:
+            self._run, self._rev, self._seen = run, 0, None
+            self._charts.clear()
+        self._catch_up(state)
+        items: list[dict[str, Any]] = [
+            {"name": name, "figure": self._charts[name].to_json()}
+            for name in self.shown
+            if self._changed[name] > base
+        ]
+        return {"run": run, "from": base, "to": self._rev, "items": items}
+
+    def _catch_up(self, state: RunState) -> None:
+        """Draw anew if a round has ended since the last call, or the run has begun or ended."""
+        seen = (len(state.rounds), state.started is not None, state.finished)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        drawn = {name: chart for name, draw in CHARTS[self.place].items() if (chart := draw(state)) is not None}
+        changed = [name for name, chart in drawn.items() if chart != self._charts.get(name)]
+        self._rev += bool(changed)
+        self._changed.update(dict.fromkeys(changed, self._rev))
+        self._charts, self.shown = drawn, list(drawn)

@@ -1,0 +1,89 @@
+"""What a server bills, per round and in all."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+from specviz.metrics import RunState
+from specviz.views import words
+from specviz.views.figures.frame import TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
+from specviz.views.palette import LOOKS, TIME_COLOURS
+from specviz.views.speed import is_remote
+
+
+def billed_bars(state: RunState) -> Chart | None:
+    """Prompt and output tokens of the last rounds, and the sum so far on an axis of its own; None in-process."""
+    if not is_remote(state):
+        return None
+    rounds = state.rounds[-WINDOW:]
+    numbers = [m.round + 1 for m in rounds]
+    prompt = [m.billed_prompt_tokens for m in rounds]
+    output = [m.billed_completion_tokens for m in rounds]
+    total = in_all(state)
+    data = [
+        _bars(numbers, prompt, "prompt", TIME_COLOURS["target"]),
+        _bars(numbers, output, "output", LOOKS["resampled"].colour),
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": numbers,
+            "y": _sums_so_far(total, [m.billed_tokens for m in rounds]),
+            "yaxis": "y2",
+            "name": "sum (right)",
+            "line": {"color": TEXT, "width": 2},
+            "hovertemplate": "rounds 1 to %{x}: %{y:,} tokens<extra></extra>",
+        },
+    ]
+    drawn = layout("Billed tokens per round", "", height=235, margin=(44, 46, 56, 74))
+    drawn |= {"barmode": "stack", "bargap": 0.15, "showlegend": True, "legend": legend(-0.32)}
+    drawn["xaxis"] = over_rounds(numbers)
+    drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5, "tickformat": "~s"})
+    drawn["yaxis2"] = axis(
+        "", {"rangemode": "tozero", "nticks": 5, "tickformat": "~s", "overlaying": "y", "side": "right",
+             "showgrid": False},
+    )  # fmt: skip
+    if total is None:
+        why = "the server does not say" if rounds else "no round has ended yet"
+        drawn |= {"showlegend": False, "yaxis2": {"visible": False, "overlaying": "y"}}
+        say_not_known(drawn, why)
+        return Chart(data, drawn, f"Billed tokens per round: n/a, {why}.")
+    told = told_in_all(state)
+    drawn["title"]["subtitle"]["text"] = told
+    return Chart(data, drawn, f"Billed tokens per round: {told}.")
+
+
+def in_all(state: RunState) -> int | None:
+    """What the server has counted so far; None where it never did."""
+    sums = state.sums
+    known = [n for n in (sums.billed_prompt, sums.billed_completion) if n is not None]
+    return sum(known) if known else None
+
+
+def told_in_all(state: RunState) -> str:
+    """The sum and its two parts, in words; at least that much where some rounds were not counted."""
+    sums, total = state.sums, in_all(state)
+    if total is None:
+        return words.NOT_KNOWN
+    at_least = "at least " if sums.unbilled else ""
+    prompt, output = (
+        words.NOT_KNOWN if n is None else f"{n:,}" for n in (sums.billed_prompt, sums.billed_completion)
+    )
+    return f"{at_least}{total:,} in all: {prompt} prompt + {output} output"
+
+
+def _sums_so_far(total: int | None, bills: list[int | None]) -> list[int]:
+    """After each of the last rounds; counted back from the sum of all, so that older rounds need no visit."""
+    before = (total or 0) - sum(n or 0 for n in bills)
+    return list(accumulate((n or 0 for n in bills), initial=before))[1:]
+
+
+def _bars(numbers: list[int], counts: list[int | None], name: str, colour: str) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "x": numbers,
+        "y": counts,
+        "name": name,
+        "marker": {"color": colour},
+        "hovertemplate": f"round %{{x}}: %{{y:,}} {name} tokens<extra></extra>",
+    }

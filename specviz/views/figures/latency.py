@@ -1,0 +1,61 @@
+"""Where the time of the last rounds went."""
+
+from __future__ import annotations
+
+from specviz.events import TimeSplit
+from specviz.metrics import RunState
+from specviz.views import words
+from specviz.views.figures.frame import Chart, axis, layout, legend, say_not_known
+from specviz.views.palette import TIME_COLOURS
+
+LAST_ROUNDS = 10
+
+
+def latency_bars(state: RunState) -> Chart:
+    """The parts of the last rounds' wall time, stacked, in ms."""
+    rounds = state.rounds[-LAST_ROUNDS:]
+    splits = [m.split for m in rounds]
+    parts = _parts(splits)
+    data = [
+        {
+            "type": "bar",
+            "x": [str(m.round + 1) for m in rounds],
+            "y": [round(v or 0.0, 3) for v in values],
+            "name": words.PARTS.get(part, part),
+            "marker": {"color": TIME_COLOURS[part]},
+            "hovertemplate": f"round %{{x}}, {words.PARTS.get(part, part)}: %{{y:.1f}} ms<extra></extra>",
+        }
+        for part, values in parts.items()
+    ]
+    drawn = layout(f"Time per round, ms, last {LAST_ROUNDS}", "", height=235, margin=(40, 10, 56, 74))
+    drawn |= {"barmode": "stack", "bargap": 0.3, "showlegend": True, "legend": legend(-0.32)}
+    drawn["xaxis"] = axis("round", {"type": "category", "showgrid": False})
+    drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5})
+    if not rounds:
+        drawn["showlegend"] = False
+        say_not_known(drawn, "no round has ended yet")
+        return Chart(data, drawn, "Time per round: n/a, no round has ended yet.")
+    mean = words.number(sum(s.wall_ms for s in splits) / len(splits), 1, "ms")
+    drawn["title"]["subtitle"]["text"] = f"mean {mean}"
+    means = {part: sum(v or 0.0 for v in values) / len(values) for part, values in parts.items()}
+    listed = "; ".join(f"{words.PARTS.get(part, part)} {words.number(ms, 1, 'ms')}" for part, ms in means.items())
+    return Chart(data, drawn, f"Time per round, mean of the last {len(rounds)}: {mean}; {listed}.")
+
+
+def _parts(splits: list[TimeSplit]) -> dict[str, list[float | None]]:
+    """The parts to stack, per round. A part that no round knows has no place in the legend: it would read as 0."""
+    parts: dict[str, list[float | None]] = {
+        "draft": [s.draft_ms for s in splits],
+        "network": [s.network_ms for s in splits],
+        "waiting": [s.queue_ms for s in splits],
+        "target": [s.target_ms for s in splits],
+        "call": [s.call_ms for s in splits],
+        "rule": [s.rule_ms for s in splits],
+        "other": [s.other_ms for s in splits],
+    }
+    only_if_any = ("waiting", "call")
+    return {
+        part: values
+        for part, values in parts.items()
+        if not splits or any(v is not None for v in values) and (part not in only_if_any or any(values))
+    }

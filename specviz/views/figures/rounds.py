@@ -1,0 +1,63 @@
+"""Tokens of each round: what was accepted, and the token that the target added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specviz.events import Metrics
+from specviz.metrics import RunState
+from specviz.views import words
+from specviz.views.figures.frame import TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
+from specviz.views.palette import LOOKS
+
+
+def round_bars(state: RunState) -> Chart:
+    """Accepted tokens of the last rounds, the resampled or bonus token on top, and the mean of all rounds so far."""
+    rounds = state.rounds[-WINDOW:]
+    numbers = [m.round + 1 for m in rounds]
+    resampled, bonus = ([_added(m) * (_refused(m) is wanted) for m in rounds] for wanted in (True, False))
+    data = [
+        _bars(numbers, [m.accepted for m in rounds], "accepted"),
+        _bars(numbers, resampled, "resampled"),
+        _bars(numbers, bonus, "bonus"),
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": numbers,
+            "y": [round(m.tokens_per_round, 4) for m in rounds],
+            "name": "mean so far",
+            "line": {"color": TEXT, "width": 2},
+            "hovertemplate": "mean of rounds 1 to %{x}: %{y:.2f} tokens<extra></extra>",
+        },
+    ]
+    latest = state.latest
+    mean = words.number(latest.tokens_per_round if latest else None)
+    drawn = layout("Tokens per round", f"mean of all rounds: {mean}", height=235, margin=(34, 10, 56, 74))
+    drawn |= {"barmode": "stack", "bargap": 0.15, "showlegend": True, "legend": legend(-0.32)}
+    drawn["xaxis"] = over_rounds(numbers)
+    drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5, "tickformat": "d"})
+    if not rounds:
+        drawn["showlegend"] = False
+        say_not_known(drawn, "no round has ended yet")
+        return Chart(data, drawn, "Tokens per round: n/a, no round has ended yet.")
+    sums = f"{state.sums.accepted:,} accepted of {state.sums.emitted:,} tokens in {len(state.rounds):,} rounds"
+    return Chart(data, drawn, f"Tokens per round: mean of all rounds {mean}; {sums}.")
+
+
+def _added(m: Metrics) -> int:
+    return m.emitted - m.accepted
+
+
+def _refused(m: Metrics) -> bool:
+    return m.tested > m.accepted
+
+
+def _bars(numbers: list[int], counts: list[int], status: Any) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "x": numbers,
+        "y": counts,
+        "name": status,
+        "marker": {"color": LOOKS[status].colour},
+        "hovertemplate": f"round %{{x}}: %{{y}} {status}<extra></extra>",
+    }
