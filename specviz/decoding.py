@@ -299,6 +299,8 @@ def _verify_events(
             entropy=d.entropy,
             top_tokens=d.alternatives,
             verify_latency_ms=verify_ms,
+            candidates=d.candidates,
+            overlap=d.overlap,
         )
         for i, d in enumerate(decisions)
         if d is not None

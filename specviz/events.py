@@ -30,6 +30,15 @@ class Alternative(NamedTuple):
     prob: float
 
 
+class Candidate(NamedTuple):
+    """One token at a tested position: what each side gave it after the sampling settings; None where not known."""
+
+    token_id: int
+    token: str
+    p: float | None
+    q: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Guarantee:
     """How far the output is the target's own.
@@ -97,6 +106,8 @@ class RunStarted:
         per_call_tps: plain decoding with one call per token, measured, by a remote target or through a simulated
             network; None where there is neither.
         way: how rounds are verified.
+        simulated_rtt_ms: round trip of the network that was simulated in front of the target; 0 for none.
+        simulated_jitter_ms: how far a single one could be from that.
     """
 
     type: ClassVar[str] = "run_started"
@@ -106,8 +117,6 @@ class RunStarted:
     settings: dict[str, Any]
     guarantee: Guarantee
     full_rows: bool
-        simulated_rtt_ms: round trip of the network that was simulated in front of the target; 0 for none.
-        simulated_jitter_ms: how far a single one could be from that.
     vocab_size: int
     max_context: int
     prompt_ids: tuple[int, ...]
@@ -116,6 +125,8 @@ class RunStarted:
     baseline_tps: float | None = None
     per_call_tps: float | None = None
     way: Way = "rows"
+    simulated_rtt_ms: float = 0.0
+    simulated_jitter_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +136,6 @@ class DraftToken:
     type: ClassVar[str] = "draft_token"
     round: int
     position: int
-    simulated_rtt_ms: float = 0.0
-    simulated_jitter_ms: float = 0.0
     index: int
     token: str
     token_id: int
@@ -149,6 +158,9 @@ class VerifyResult:
         final_logprob: target's, of the final token.
         acceptance_prob: probability with which the draft token was to be kept.
         u: the uniform draw that decided, where the rule draws one.
+        candidates: the draft token, the final token and both sides' most probable ones, at most 20, as far as p or q
+            gives them anything; without q for the bonus, none where the rule never got.
+        overlap: Σ min(p, q) over the whole vocabulary; None where p is not known as far as that takes.
     """
 
     type: ClassVar[str] = "verify_result"
@@ -171,6 +183,8 @@ class VerifyResult:
     entropy: float | None
     top_tokens: tuple[Alternative, ...]
     verify_latency_ms: float
+    candidates: tuple[Candidate, ...] = ()
+    overlap: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +276,31 @@ class Error:
 Event = RunStarted | DraftToken | VerifyResult | Metrics | Done | Error
 _KINDS: dict[str, type[Any]] = {k.type: k for k in (RunStarted, DraftToken, VerifyResult, Metrics, Done, Error)}
 
+
+def _candidate(data: Any) -> Candidate:
+    token_id, token, p, q = data
+    if isinstance(token_id, bool) or not isinstance(token_id, int) or not isinstance(token, str):
+        raise TypeError(f"{data!r} is no candidate")
+    return Candidate(token_id, token, _share(p), _share(q))
+
+
+def _share(value: Any) -> float | None:
+    """A probability, which a bar is drawn of: nothing beyond 1, and no nan."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1 + 1e-6:
+        raise TypeError(f"{value!r} is no probability")
+    return float(value)
+
+
 # Fields whose Python value is richer than their JSON form.
 _FROM_JSON: dict[str, Any] = {
     "guarantee": lambda v: Guarantee(**v),
     "split": lambda v: TimeSplit(**v),
     "total": lambda v: TimeSplit(**v),
     "top_tokens": lambda v: tuple(Alternative(a[0], a[1], float(a[2]), a[3]) for a in v),
+    "candidates": lambda v: tuple(map(_candidate, v)),
+    "overlap": _share,
     "token_bytes": bytes.fromhex,
     "final_token_bytes": bytes.fromhex,
     "prompt_ids": tuple,
@@ -331,6 +364,7 @@ _SIMPLE: dict[str, type | tuple[type, ...]] = {
     "bytes": bytes,
     "None": type(None),
     "tuple[int, ...]": tuple,
+    "tuple[Candidate, ...]": tuple,
     "dict[str, Any]": dict,
     "TimeSplit": TimeSplit,
     "Guarantee": Guarantee,

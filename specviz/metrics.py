@@ -14,6 +14,7 @@ from typing import Literal
 from specviz.errors import TraceError
 from specviz.events import (
     Alternative,
+    Candidate,
     Done,
     DraftToken,
     Error,
@@ -48,6 +49,8 @@ class Node:
         entropy: bits: the target's where it was scored, else the draft's.
         acceptance_prob, p, q, u, draft_logprob, target_logprob: see `events.VerifyResult`; None until judged.
         draft_alternatives, target_alternatives: most probable tokens here, best first.
+        candidates, overlap: see `events.VerifyResult`; of a resampled token its sibling has them.
+        sibling: of a rejected token the one drawn in its place, and the other way round; None for all others.
     """
 
     id: int
@@ -68,6 +71,9 @@ class Node:
     u: float | None = None
     draft_alternatives: tuple[Alternative, ...] = ()
     target_alternatives: tuple[Alternative, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    overlap: float | None = None
+    sibling: int | None = None
 
 
 @dataclass(slots=True)
@@ -226,6 +232,7 @@ class RunState:
             node.target_logprob, node.acceptance_prob = e.target_logprob, e.acceptance_prob
             node.p, node.q, node.u = e.p, e.q, e.u
             node.target_alternatives = e.top_tokens
+            node.candidates, node.overlap = e.candidates, e.overlap
             node.entropy = e.entropy if e.entropy is not None else node.entropy
             self.log.append(drafted)
             if e.status in ("accepted", "rejected"):
@@ -239,6 +246,10 @@ class RunState:
                 e.final_token or "", e.final_token_id, e.final_token_bytes or b"",
                 entropy=e.entropy, target_logprob=e.final_logprob, target_alternatives=e.top_tokens,
             )  # fmt: skip
+            if e.status == "bonus":
+                final.p, final.candidates = e.p, e.candidates
+            elif drafted is not None:
+                final.sibling, self.nodes[drafted].sibling = drafted, final.id
             self.text.append(self._add(final))
 
     def _add(self, node: Node) -> int:

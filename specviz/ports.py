@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from specviz.events import Alternative, Guarantee, Way
+from specviz.events import Alternative, Candidate, Guarantee, Way
 from specviz.sampling import Logits, Row, Status
 from specviz.settings import Rule, Sampling
 
@@ -75,6 +75,7 @@ class Decision:
         final_logprob: the same for `final_id`.
         entropy: bits, of the target's untruncated distribution at temperature 1.
         alternatives: the target's most probable tokens here, best first.
+        candidates, overlap: see `events.VerifyResult`.
     """
 
     status: Status
@@ -88,6 +89,8 @@ class Decision:
     final_logprob: float | None = None
     entropy: float | None = None
     alternatives: tuple[Alternative, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    overlap: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +215,6 @@ class Streaming(Protocol):
         ...
 
 
-class Target(Protocol):
-    """Judges proposals. Callers always pass the whole context; the cache is the target's own business."""
-
 @runtime_checkable
 class Distant(Protocol):
     """A target with a simulated network in front of it.
@@ -228,6 +228,9 @@ class Distant(Protocol):
     rtt_ms: float
     jitter_ms: float
 
+
+class Target(Protocol):
+    """Judges proposals. Callers always pass the whole context; the cache is the target's own business."""
 
     name: str
     capabilities: Capabilities

@@ -205,6 +205,21 @@ def residual(p: Floats, q: Floats) -> Floats:
     return left / total if total > 0 else p.copy()
 
 
+def overlap(p: Floats, q: Row) -> float:
+    """α = Σ min(p, q), how likely a token drawn from q is kept (Leviathan et al. 2023, theorem 3.5).
+
+    Args:
+        p: (V,) target. q: draft; what it has beyond p's vocabulary is never kept.
+    """
+    if q.ids is None:
+        n = min(len(p), len(q.probs))
+        shared = np.minimum(p[:n], q.probs[:n])
+    else:
+        n = int(np.searchsorted(q.ids, len(p)))
+        shared = np.minimum(p[q.ids[:n]], q.probs[:n])
+    return min(1.0, float(shared.sum()))
+
+
 Status = Literal["accepted", "rejected", "ignored", "bonus"]
 
 

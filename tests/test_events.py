@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from specviz.errors import TraceError
 from specviz.events import (
     Alternative,
+    Candidate,
     Done,
     DraftToken,
     Error,
@@ -28,6 +29,8 @@ number = st.floats(allow_nan=False) | st.none()
 alternatives = st.lists(
     st.builds(Alternative, st.integers(0), st.text(), st.floats(allow_nan=False), st.floats(0, 1)), max_size=3
 ).map(tuple)
+share = st.floats(0, 1) | st.none()
+candidates = st.lists(st.builds(Candidate, st.integers(0), st.text(), share, share), max_size=3).map(tuple)
 split = st.builds(TimeSplit, *[st.floats(0, 1e6)] * 6)
 guarantee = st.builds(
     Guarantee, st.sampled_from(["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]), st.text(), st.floats(0, 1) | st.none()
@@ -48,6 +51,8 @@ events = st.one_of(
         **{k: st.floats(0, 1) | st.none() for k in ("acceptance_prob", "p", "q", "u", "entropy")},
         verify_latency_ms=st.floats(0, 1e6),
         top_tokens=alternatives,
+        candidates=candidates,
+        overlap=share,
     ),
     st.builds(
         Done,
@@ -103,6 +108,44 @@ def test_what_is_no_event_is_refused(data: dict[str, object]) -> None:
 
 def test_fields_of_a_newer_version_are_left_out() -> None:
     assert from_json({"type": "error", "kind": "k", "message": "m", "later": 1}) == Error("k", "m")
+
+
+JUDGED = VerifyResult(
+    0, 0, 0, "rejected", " a", 1, " b", 2, b" b", -1.0, -2.0, -0.5, 0.5, 0.25, 0.5, 0.75, 1.5, (), 3.0,
+    (Candidate(1, " a", 0.25, 0.5), Candidate(2, " b", None, None)), 0.625,
+)  # fmt: skip
+
+
+def test_a_judgement_of_an_older_trace_has_no_candidates() -> None:
+    old = {name: value for name, value in to_json(JUDGED).items() if name not in ("candidates", "overlap")}
+    read = from_json(json.loads(json.dumps(old)))
+    assert isinstance(read, VerifyResult) and read.candidates == () and read.overlap is None
+    assert read.u == 0.75
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"candidates": 5},
+        {"candidates": None},
+        {"candidates": [[1, "a", 0.5]]},
+        {"candidates": [[1, "a", 0.5, 0.5, 0.5]]},
+        {"candidates": [["1", "a", 0.5, 0.5]]},
+        {"candidates": [[True, "a", 0.5, 0.5]]},
+        {"candidates": [[1, None, 0.5, 0.5]]},
+        {"candidates": [[1, "a", "0.5", 0.5]]},
+        {"candidates": [[1, "a", 0.5, 1.5]]},
+        {"candidates": [[1, "a", -0.1, 0.5]]},
+        {"candidates": [[1, "a", math.nan, 0.5]]},
+        {"candidates": ["abcd"]},
+        {"overlap": "0.5"},
+        {"overlap": True},
+        {"overlap": math.inf},
+    ],
+)
+def test_damaged_candidates_are_refused(damage: dict[str, object]) -> None:
+    with pytest.raises(TraceError, match="verify_result event is malformed"):
+        from_json({**to_json(JUDGED), **damage})
 
 
 def test_the_parts_of_a_split_add_up() -> None:

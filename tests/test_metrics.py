@@ -81,6 +81,18 @@ def test_a_refused_token_and_its_replacement_are_siblings() -> None:
     for replaced in (n for n in state.nodes if n.status == "resampled"):
         refused = [n for n in state.nodes if n.status == "rejected" and n.round == replaced.round]
         assert [n.parent for n in refused] == [replaced.parent]
+        assert replaced.sibling == refused[0].id and refused[0].sibling == replaced.id
+    assert {n.status for n in state.nodes if n.sibling is not None} == {"rejected", "resampled"}
+
+
+def test_what_a_decision_was_between_stands_at_its_node() -> None:
+    state, _ = run_state()
+    for node in state.nodes:
+        tested = node.status in ("accepted", "rejected")
+        assert (node.overlap is not None) == tested and bool(node.candidates) == (tested or node.status == "bonus")
+        if node.candidates:
+            own = next(c for c in node.candidates if c.token_id == node.token_id)
+            assert (own.p, own.q) == (node.p, node.q)
 
 
 def test_what_no_round_knows_is_unknown_in_the_sum_too() -> None:

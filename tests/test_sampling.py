@@ -16,6 +16,7 @@ from specviz.sampling import (
     draw_row,
     expected_acceptance,
     judge_of,
+    overlap,
     promise,
     residual,
     row_of,
@@ -66,6 +67,35 @@ def test_accepting_and_resampling_give_the_target_exactly() -> None:
     worst = worst_identity_error()
     print(f"sampler identity: worst error over 10,000 random pairs {worst:.2e}")
     assert worst <= 1e-12
+
+
+def test_the_overlap_is_what_is_kept_on_average() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(2_000):
+        p, q = random_pair(rng)
+        assert overlap(p, Row(q)) == pytest.approx((q * acceptance(p, q)).sum(), abs=1e-12)
+        # What is not kept is what is left to draw from: the same number from the other side.
+        assert 1 - overlap(p, Row(q)) == pytest.approx(np.maximum(p - q, 0).sum(), abs=1e-12)
+        assert 0 <= overlap(p, Row(q)) <= 1
+
+
+def test_the_overlap_of_a_sparse_row_is_that_of_the_full_one() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(500):
+        p, q = random_pair(rng)
+        ids = np.flatnonzero(q)
+        # Ids beyond p's vocabulary are a draft's padding.
+        beyond = np.append(ids, len(p) + 3)
+        assert overlap(p, Row(q[ids], ids)) == pytest.approx(overlap(p, Row(q)), abs=1e-15)
+        assert overlap(p, Row(np.append(q[ids], 0.0), beyond)) == pytest.approx(overlap(p, Row(q)), abs=1e-15)
+        assert overlap(p, Row(np.append(q, 0.0))) == overlap(p, Row(q))
+
+
+def test_overlaps_by_hand() -> None:
+    assert overlap(P, Row(Q)) == pytest.approx(0.45)  # CASES 5
+    assert overlap(P, Row.one_hot(2)) == 0.25  # CASES 2: a token that was chosen is kept with p(x)
+    assert overlap(P, Row(P)) == pytest.approx(1.0)
+    assert overlap(np.full(10, 0.1), Row(np.full(10, 0.1))) == pytest.approx(1.0)  # CASES 4
 
 
 def test_the_identity_fails_for_a_wrong_rule() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specviz.alternatives import alternatives_of
+from specviz.alternatives import alternatives_of, candidates_of
 from specviz.events import Guarantee
 from specviz.ports import NO_PROPOSAL, Capabilities, Decision, Proposal, Scorer, Tokenizer, Verdict
-from specviz.sampling import Logits, Row, bonus, judge_of, promise, summarise, to_probs
+from specviz.sampling import Logits, Row, bonus, judge_of, overlap, promise, summarise, to_probs
 from specviz.settings import Rule, Sampling
 
 
@@ -93,6 +93,7 @@ def judge_block(
         p = to_probs(row, sampling)
         verdict = judge(p, x, q, rng)
         summary = summarise(row)
+        best, likely = alternatives_of(row, summary, Row(p), tokenizer), proposal.alternatives[position]
         decisions.append(
             Decision(
                 status="accepted" if verdict.accepted else "rejected",
@@ -105,7 +106,9 @@ def judge_block(
                 draft_logprob_target=float(row[x]) - summary.log_normaliser,
                 final_logprob=float(row[verdict.final_id]) - summary.log_normaliser,
                 entropy=summary.entropy_bits,
-                alternatives=alternatives_of(row, summary, Row(p), tokenizer),
+                alternatives=best,
+                candidates=candidates_of((x, verdict.final_id), best, likely, q, Row(p).prob, tokenizer),
+                overlap=overlap(p, q),
             )
         )
         emitted.append(verdict.final_id)
@@ -118,6 +121,7 @@ def judge_block(
     extra = bonus(p, rule, rng)
     summary = summarise(row)
     logprob = float(row[extra]) - summary.log_normaliser
+    best = alternatives_of(row, summary, Row(p), tokenizer)
     decisions.append(
         Decision(
             status="bonus",
@@ -127,7 +131,8 @@ def judge_block(
             draft_logprob_target=logprob,
             final_logprob=logprob,
             entropy=summary.entropy_bits,
-            alternatives=alternatives_of(row, summary, Row(p), tokenizer),
+            alternatives=best,
+            candidates=candidates_of((extra,), best, (), None, Row(p).prob, tokenizer),
         )
     )
     return tuple(decisions), (*emitted, extra)

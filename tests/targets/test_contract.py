@@ -5,16 +5,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from specviz.alternatives import CANDIDATES
+from specviz.drafters.ngram import NgramDrafter
 from specviz.errors import IncapableError
 from specviz.events import Way
 from specviz.models.toy import ToyScorer
-from specviz.ports import Proposal, Target
-from specviz.sampling import Row
+from specviz.ports import Drafter, Proposal, Target
+from specviz.sampling import Row, to_probs
 from specviz.settings import RULES, Rule, RuleName, Sampling
 from specviz.targets.simulated_network import SimulatedNetwork
 from tests.targets.remote.remotes import TOY, WAYS, block, remote_target
 from tests.targets.remote.toyserver import ToyServer
-from tests.toys import TOKENIZER, fixed_target, toy_draft, toy_target
+from tests.toys import TOKENIZER, fixed_target, pruned_draft, toy_draft, toy_target
 
 LOCAL: dict[str, Callable[[], Target]] = {
     "toy": toy_target,
@@ -111,6 +113,42 @@ def test_probabilistic_draws_u_once_per_tested_token_and_keeps_below_it(target: 
 def test_two_candidates_are_refused(target: Target) -> None:
     with pytest.raises(ValueError, match="one candidate"):
         target.verify([0], [block(1), block(2)], Sampling(), Rule(), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(1.0), Sampling(0.8, top_k=3), Sampling(1.3, top_p=0.7)])
+@pytest.mark.parametrize("make_draft", [toy_draft, pruned_draft, lambda: NgramDrafter(shortest=1)])
+def test_what_is_recorded_of_a_decision_is_what_it_was_decided_by(
+    rule: RuleName, sampling: Sampling, make_draft: Callable[[], Drafter]
+) -> None:
+    """Candidates and overlap of a local target, against the whole rows."""
+    context, tested, partly = TOKENIZER.encode("the draft the draft the"), 0, 0
+    for seed in range(12):
+        [proposal] = make_draft().propose(context, 4, sampling, np.random.default_rng(seed))
+        verdict = toy_target().verify(context, [proposal], sampling, Rule(rule), np.random.default_rng(seed))
+        logits = SCORER.score([*context, *proposal.token_ids], len(proposal.token_ids) + 1)
+        for i, d in enumerate(verdict.decisions):
+            p = to_probs(logits[i], sampling)
+            found = {c.token_id: c for c in d.candidates}
+            assert len(found) == len(d.candidates) <= CANDIDATES
+            assert all(c.token == TOKENIZER.token_name(c.token_id) and c.p == p[c.token_id] for c in d.candidates)
+            if d.status == "ignored":
+                assert not found and d.overlap is None
+                continue
+            likely = set(np.argsort(-p)[:10][np.sort(p)[::-1][:10] > 0])
+            assert {d.final_id, *likely} <= set(found)
+            if d.status == "bonus":
+                assert d.overlap is None and all(c.q is None for c in d.candidates)
+                continue
+            tested += 1
+            q = proposal.q[i].dense(len(p))
+            assert d.overlap == pytest.approx(np.minimum(p, q).sum(), abs=1e-12)
+            assert d.draft_id in found and all(c.q == q[c.token_id] for c in d.candidates)
+            assert (found[d.draft_id].p, found[d.draft_id].q) == (d.p, d.q)
+            assert all(c.p or c.q for c in d.candidates)
+            assert set(np.flatnonzero(q >= max(np.sort(q)[-10:][0], 1e-300))) <= set(found) or len(found) == CANDIDATES
+            partly += sum(c.p or 0 for c in d.candidates) < 1
+    assert tested and (sampling != Sampling(1.0) or partly)
 
 
 def test_a_draft_over_a_smaller_vocabulary_is_judged_against_the_whole_of_p() -> None:

@@ -8,13 +8,13 @@ how exact that is. Only a refusal whose place the best tokens do not fill costs 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 
 import numpy as np
 
-from specviz.alternatives import TOP
+from specviz.alternatives import TOP, candidates_of
 from specviz.errors import AnswerError, IncapableError, LackingError
 from specviz.events import Alternative, Guarantee
 from specviz.ports import Decision, Proposal, Tokenizer, Verdict
@@ -107,6 +107,12 @@ class _View:
 
     def logprob(self, token_id: int) -> float | None:
         return next((b.logprob for b in self.best if b.token_id == token_id), None)
+
+    def prob(self, token_id: int) -> float | None:
+        """What p gives a token after the settings, where the best ones tell it."""
+        if self.known is None or (self.known.tail > 0 and token_id not in self.known.ids):
+            return None
+        return self.known.prob(token_id, None)
 
     def alternatives(self, tokenizer: Tokenizer, vocab_size: int) -> tuple[Alternative, ...]:
         return tuple(
@@ -316,17 +322,25 @@ class _Round:
         known_of_final = row.logprob if final.token_id == x else view.logprob(final.token_id)
         if not final.token_id < self._vocab_size:
             raise AnswerError(f"Token {final.token_id} is outside the vocabulary of {self._vocab_size}.")
+        q, likely = self._proposal.q[position], self._proposal.alternatives[position]
+        best = view.alternatives(self._tokenizer, self._vocab_size)
+
+        def prob(token_id: int) -> float | None:
+            return outcome.p if token_id == x else view.prob(token_id)
+
         return Decision(
             status="accepted" if outcome.kept else "rejected",
             draft_id=x,
             final_id=final.token_id,
             p=outcome.p,
-            q=self._proposal.q[position].prob(x),
+            q=q.prob(x),
             acceptance=outcome.acceptance,
             u=outcome.u,
             draft_logprob_target=row.logprob,
             final_logprob=final.logprob if known_of_final is None else known_of_final,
-            alternatives=view.alternatives(self._tokenizer, self._vocab_size),
+            alternatives=best,
+            candidates=candidates_of((x, final.token_id), best, likely, q, prob, self._tokenizer),
+            overlap=_overlap(view.known, q, prob),
         )
 
     def _bonus(self, choice: Choice) -> Decision:
@@ -339,12 +353,20 @@ class _Round:
             told = self._findings.after_temperature and not self._cut()
             return replace(plain, p=exp(min(0.0, row.logprob)) if told else None)
         view = self._view(row.top)
+        best, p = view.alternatives(self._tokenizer, self._vocab_size), None
+        if view.known:
+            p = view.known.prob(token, row.logprob)
+
+        def prob(token_id: int) -> float | None:
+            return p if token_id == token else view.prob(token_id)
+
         return replace(
             plain,
-            p=view.known.prob(token, row.logprob) if view.known else None,
+            p=p,
             draft_logprob_target=row.logprob,
             final_logprob=row.logprob,
-            alternatives=view.alternatives(self._tokenizer, self._vocab_size),
+            alternatives=best,
+            candidates=candidates_of((token,), best, (), None, prob, self._tokenizer),
         )
 
 
@@ -353,6 +375,18 @@ def _drawn_with(x: int, q: Row) -> float:
     if qx <= 0:
         raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from the q that came with it")
     return qx
+
+
+def _overlap(known: Known | None, q: Row, prob: Callable[[int], float | None]) -> float | None:
+    """Σ min(p, q), where the server told p exactly of every token that both sides can give."""
+    if known is None or known.error:
+        return None
+    ids = known.ids if known.tail == 0 else np.flatnonzero(q.probs) if q.ids is None else q.ids[q.probs > 0]
+    if len(ids) > BEST:
+        return None
+    shares = [(prob(int(i)), q.prob(int(i))) for i in ids]
+    both = [min(p, qi) for p, qi in shares if p is not None]
+    return min(1.0, sum(both)) if len(both) == len(shares) else None
 
 
 def _guarantee(rule: Rule, sampling: Sampling, epsilon: float) -> Guarantee:

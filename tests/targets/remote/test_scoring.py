@@ -459,3 +459,28 @@ def test_a_bonus_that_ends_the_text_may_come_without_an_id() -> None:
         server, VLLM, [3], proposal, Sampling(0.0), Rule(), rng, server.toy.tokenizer, V, stop_ids=stops
     )
     assert verdict.token_ids == (x[0], 9) and verdict.decisions[-1].status == "bonus"
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(1.0), Sampling(1.0, top_k=5), Sampling(0.7)])
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_candidates_say_what_is_known_and_nothing_else(draft: str, sampling: Sampling) -> None:
+    q = Row(DRAFTS[draft] / DRAFTS[draft].sum())
+    p = to_probs(np.log(P).astype(np.float32), sampling)
+    verdict = verify(api(), drawn([q], np.random.default_rng(2)), sampling, 5)
+    for d in verdict.decisions:
+        found = {c.token_id: c for c in d.candidates}
+        assert d.final_id in found and len(found) == len(d.candidates)
+        if d.status == "bonus":
+            assert all(c.q is None for c in d.candidates) and d.overlap is None
+            continue
+        assert d.draft_id in found and all(c.q == q.prob(c.token_id) for c in d.candidates)
+        assert found[d.draft_id].p == d.p
+        bounded = sampling.temperature not in (0, 1)
+        near = pytest.approx if not bounded else lambda v: pytest.approx(v, rel=0.2)
+        assert all(c.p is None or c.p == near(p[c.token_id]) for c in d.candidates)
+        assert all(found[i].p is not None for i in BEST[:10] if i in found)
+        # Twenty tokens are known, of forty; at temperature 0 and behind top-k that is all there is.
+        whole = sampling.temperature == 0 or sampling.top_k or draft in ("the best alone", "one token")
+        assert (d.overlap is not None) == bool(whole and not bounded)
+        if d.overlap is not None:
+            assert d.overlap == pytest.approx(np.minimum(p, q.dense(V)).sum(), abs=1e-6)
