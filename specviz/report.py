@@ -43,6 +43,8 @@ def summary(state: RunState) -> dict[str, Any]:
         "guarantee": str(guarantee) if guarantee else None,
         "guarantee_reason": guarantee.reason if guarantee else None,
         "way": started.way if started else None,
+        "simulated_rtt_ms": started.simulated_rtt_ms if started else None,
+        "simulated_jitter_ms": started.simulated_jitter_ms if started else None,
         "requests": _sum(state, "requests"),
         "billed_prompt_tokens": _sum(state, "billed_prompt_tokens"),
         "billed_completion_tokens": _sum(state, "billed_completion_tokens"),

@@ -32,6 +32,7 @@ from specviz.pair import Pair
 from specviz.prompt import prepare, refuse_empty
 from specviz.settings import RULES, VERIFICATIONS, Settings, draft_name
 from specviz.trace import TraceWriter
+from specviz.views import words
 
 _HELP = """\
 Decode one prompt with a draft, and say what it bought.
@@ -42,6 +43,9 @@ The baseline is measured first: a few dozen tokens of plain decoding by the same
 A remote target is openai:MODEL with --base-url (or TARGET_BASE_URL): any server with an OpenAI-compatible completions
 API. What it can do is tried out first, and decides how a round is verified. Its key comes from TARGET_API_KEY alone.
 It has two baselines: its own streaming, and one call per token.
+
+--simulated-rtt-ms puts a network in front of a target in this process: every call waits for a round trip, the text
+stays the same. It has two baselines as well: without the network, and one call per token through it.
 
 Exact output: the rules probabilistic and deterministic, and greedy at temperature 0. The rule threshold is lossy.
 Settings come from the command line, then the environment, then .env (see .env.example), then defaults.
@@ -115,6 +119,20 @@ def add_generate(commands: Any) -> None:
         help="end a draft model's draft before a token that, by its own estimate, has less than this chance of being "
         "kept; from 0 up to 1, 0 always drafts K tokens (default: 0.4 for smollm2-draft, 0 for others)",
     )
+    p.add_argument(
+        "--simulated-rtt-ms",
+        type=float,
+        dest="simulated_rtt_ms",
+        metavar="MS",
+        help="simulate a network with this round trip in front of a target in this process; 0 to 2000 (default: 0)",
+    )
+    p.add_argument(
+        "--simulated-jitter-ms",
+        type=float,
+        dest="simulated_jitter_ms",
+        metavar="MS",
+        help="how far a single round trip may be from that, drawn evenly; at most all of it (default: 0)",
+    )
     p.add_argument("--trace", type=Path, metavar="FILE", help="record the run as JSON lines")
     p.add_argument("--no-baseline", action="store_true", help="skip the baseline: no speed-up is reported then")
     p.add_argument("--json", action="store_true", help="print one JSON object on standard output")
@@ -123,7 +141,7 @@ def add_generate(commands: Any) -> None:
 
 _FIELDS = (
     "target", "draft", "k", "temperature", "top_k", "top_p", "max_tokens", "rule", "tau", "seed", "system", "raw",
-    "ngram_max", "ngram_min", "min_confidence", "tokenizer", "verification",
+    "ngram_max", "ngram_min", "min_confidence", "tokenizer", "verification", "simulated_rtt_ms", "simulated_jitter_ms",
 )  # fmt: skip
 
 
@@ -270,6 +288,7 @@ def print_summary(state: RunState) -> None:
         f"accepted per round {figure(data['accepted_per_round'], '.3f')}, "
         f"tokens per round {figure(data['tokens_per_round'], '.3f')}",
         *_remote_lines(data),
+        *_network_lines(data),
         f"{figure(data['tokens_per_second'], '.1f')} tokens/s over {_steady_tokens(state)} tokens, {_compared(data)}",
     ]
     print("\n".join(map(safe, lines)), file=sys.stderr)
@@ -299,8 +318,14 @@ def _remote_lines(data: dict[str, Any]) -> list[str]:
     return [f"verified by {data['way']}, {requests} requests; billed tokens: {billed}"]
 
 
+def _network_lines(data: dict[str, Any]) -> list[str]:
+    """That the speeds below are those behind a network, and one that is not real."""
+    told = words.network(data["simulated_rtt_ms"] or 0.0, data["simulated_jitter_ms"] or 0.0)
+    return [f"simulated network: {told} in front of every call"] if told else []
+
+
 def _compared(data: dict[str, Any]) -> str:
-    """Both baselines of a remote target, the one of any other, and what the run is against them."""
+    """Both baselines of a target behind a network, the one of any other, and what the run is against them."""
     base, kind, per_call = data["baseline_tokens_per_second"], data["baseline"], data["per_call_tokens_per_second"]
     if base is None:
         return "n/a in plain decoding: speed-up n/a"
@@ -309,10 +334,11 @@ def _compared(data: dict[str, Any]) -> str:
         return f"{base:.1f} in plain decoding: {speed}"
     if kind == "one call per token":
         return f"{base:.1f} with one call per token: {speed} (its streaming could not be measured)"
+    how = "streamed" if kind == "streaming" else f"in {kind}"
     if per_call is None:
-        return f"{base:.1f} streamed: {speed}"
+        return f"{base:.1f} {how}: {speed}"
     times = f"{data['speedup_per_call']:.2f} x one call per token" if data["speedup_per_call"] else "n/a"
-    return f"{base:.1f} streamed: {speed}; {per_call:.1f} with one call per token: {times}"
+    return f"{base:.1f} {how}: {speed}; {per_call:.1f} with one call per token: {times}"
 
 
 def _verdict(speedup: float | None, other: str) -> str:

@@ -14,8 +14,8 @@ class Speeds:
 
     Attributes:
         speculative: of the run. plain: of the same target without a draft; a remote one streams where that can be
-            counted.
-        per_call: of a remote target that is called for every single token.
+            counted, and one behind a simulated network is without it.
+        per_call: of a target behind a network, real or simulated, that is called for every single token.
     """
 
     speculative: float | None
@@ -47,6 +47,11 @@ def speeds(state: RunState) -> Speeds:
 def is_remote(state: RunState) -> bool:
     """Whether a server decodes: whole rows come from a model in this process alone."""
     return state.started is not None and state.started.way != "rows"
+
+
+def is_simulated(state: RunState) -> bool:
+    """Whether a network was simulated in front of the target."""
+    return state.started is not None and state.started.simulated_rtt_ms > 0
 
 
 def _ratio(fast: float | None, slow: float | None) -> float | None:

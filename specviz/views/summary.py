@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from specviz.events import Guarantee, GuaranteeKind
-from specviz.metrics import RunState
+from specviz.metrics import Baseline, RunState
 from specviz.settings import Settings
 from specviz.views import words
-from specviz.views.speed import is_remote, speeds
+from specviz.views.speed import is_remote, is_simulated, speeds
 
 Tone = Literal["good", "bad", "neutral"]
 BadgeColour = Literal["green", "blue", "red", "gray"]
+
+#: Baselines that stand beside one call per token.
+_BESIDE_CALLS: tuple[Baseline, ...] = ("streaming", "plain decoding without the network")
+
+_AS_IF_STREAMED = (
+    " A server that streams comes to the same: it pays for the way once, before its first token, which is left out."
+)
 
 BADGES: dict[GuaranteeKind, BadgeColour] = {"EXACT": "green", "BOUNDED": "blue", "LOSSY": "red", "UNKNOWN": "gray"}
 
@@ -46,6 +53,13 @@ def rule_in_force(settings: Settings, state: RunState) -> str:
     return f"{rule} (own draws compared)" if own_draws and samples else rule
 
 
+def network(settings: Settings, state: RunState) -> str:
+    """The network that was simulated for a run, or will be; empty for none."""
+    of = state.started or settings
+    told = words.network(of.simulated_rtt_ms, of.simulated_jitter_ms)
+    return f"simulated network: {told}" if told else ""
+
+
 def speedup(state: RunState) -> Figure:
     """The speed-up against the measured baseline; slower is said in words."""
     plain = state.baseline
@@ -55,7 +69,8 @@ def speedup(state: RunState) -> Figure:
         _times(speeds(state).speedup),
         note,
         f"Tokens per second of this run over those of {plain} by the same target with the same settings, "
-        "measured in this session. Both leave out the first round, which reads the prompt. Never estimated.",
+        "measured in this session. Both leave out the first round, which reads the prompt. Never estimated."
+        + (_AS_IF_STREAMED if is_simulated(state) else ""),
         tone,
     )
 
@@ -68,7 +83,8 @@ def speedup_per_call(state: RunState) -> Figure:
         "Against single calls",
         _times(factor),
         note,
-        "Tokens per second of this run over those of one call to the server per token, measured in this session. "
+        "Tokens per second of this run over those of one call per token"
+        f"{' through the simulated network' if is_simulated(state) else ' to the server'}, measured in this session. "
         "A server that can stream need not be called so.",
         tone,
     )
@@ -110,7 +126,7 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
     remote = is_remote(state)
     return [
         speedup(state),
-        *([speedup_per_call(state)] if state.baseline == "streaming" else []),
+        *([speedup_per_call(state)] if state.baseline in _BESIDE_CALLS else []),
         *([billed(state)] if remote else []),
         Figure(
             "Accepted per round",

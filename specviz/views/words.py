@@ -44,6 +44,18 @@ VERIFICATIONS: dict[Verification, str] = {
 PARTS: dict[str, str] = {"call": "server call (network and computing)"}
 
 
+def part(name: str, *, simulated: bool = False) -> str:
+    """A part of a round's time, for a legend; `simulated` where its network is."""
+    return "network (simulated)" if simulated and name == "network" else PARTS.get(name, name)
+
+
+def network(rtt_ms: float, jitter_ms: float) -> str:
+    """Round trip and jitter of a simulated network; empty where there is none."""
+    if not rtt_ms:
+        return ""
+    return f"{rtt_ms:g} ms" + (f" ± {jitter_ms:g} ms" if jitter_ms else "")
+
+
 def number(value: float | None, digits: int = 2, unit: str = "") -> str:
     """A number with its unit; n/a where it is not known, so that "unknown" never looks like zero."""
     if value is None or math.isnan(value):

@@ -54,6 +54,7 @@ class Story:
     Attributes:
         way: any but "rows" makes it a run of a remote target, whose calls nobody divides into network and computing.
         billed: prompt and output tokens of each of its rounds, which takes one call.
+        network: round trip and jitter of a network that is simulated in front of the target, in ms.
     """
 
     baseline_tps: float | None = 20.0
@@ -62,6 +63,7 @@ class Story:
     per_call_tps: float | None = None
     billed: tuple[int, int] | None = None
     prompt_text: str = "Hello"
+    network: tuple[float, float] = (0.0, 0.0)
     events: list[Event] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     written: bytes = b""
@@ -71,7 +73,7 @@ class Story:
         self.events.append(
             RunStarted(
                 "scripted", "toy", "toy", {}, self.guarantee, True, 300, 4096, (1, 2), self.prompt_text, 0.0,
-                self.baseline_tps, self.per_call_tps, self.way,
+                self.baseline_tps, self.per_call_tps, self.way, *self.network,
             )
         )  # fmt: skip
 
@@ -102,7 +104,8 @@ class Story:
             if kept is not None:
                 self.ids.append(200 + i)
                 self.written += token_bytes(kept)
-        split = TimeSplit(50.0, 10.0, 0.0, 0.0, 30.0, 6.0)
+        rtt_ms = self.network[0]
+        split = TimeSplit(50.0 + rtt_ms, 10.0, rtt_ms, 0.0, 30.0, 6.0)
         if self.way != "rows":
             split = TimeSplit(50.0, 10.0, None, None, None, 6.0, call_ms=30.0)
         self.events.append(
