@@ -71,6 +71,7 @@ def to_json() -> dict[str, dict[str, object]]:
         status: {
             "meaning": look.meaning,
             "colour": look.colour,
+            "shape": look.shape,
             "glyph": look.glyph,
             "dashes": {"solid": False, "dashed": [6, 4], "dotted": [2, 3]}[look.outline],
             "filled": look.filled,

@@ -1,8 +1,8 @@
-"""The token tree as vis-network nodes, in deltas.
+"""The token tree as compact facts, in deltas; the browser makes vis-network nodes of them.
 
-x is the token's index in the output. The emitted text runs along one spine, y = 0; what a round dropped hangs below it,
-in the first lane that no earlier dropped branch still occupies. Positions are computed here because vis-network's own
-hierarchical layout takes seconds at two thousand nodes.
+A column is a token's index in the output. The emitted text runs along one spine, lane 0; what a round dropped hangs
+below it, in the first lane that no earlier dropped branch still occupies. Places are computed here because
+vis-network's own hierarchical layout takes seconds at two thousand nodes.
 """
 
 from __future__ import annotations
@@ -10,26 +10,61 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from pyvis.network import Network
-from pyvis.node import Node as VisNode
 
-from specviz.metrics import Node, NodeStatus, RunState
+from specviz.metrics import EMITTED, Node, NodeStatus, RunState
 from specviz.views import words
-from specviz.views.feed import Delta
 from specviz.views.palette import LOOKS
 
 #: What hangs below the spine.
 DROPPED: frozenset[NodeStatus] = frozenset({"rejected", "ignored"})
-COLUMN, LANE = 78, 60
+
+#: What a row of `TreeDelta.items` holds, in this order: names would be two thirds of a message. `strength` is that of
+#: the fill; None is "not known", and an infinite number comes as text, since JSON has none.
+NODE_FACTS = (
+    "id", "parent", "round", "index", "lane", "status", "label", "token_id", "size", "strength", "entropy",
+    "draft_logprob", "target_logprob", "acceptance_prob",
+)  # fmt: skip
+#: What a row of `TreeDelta.rounds` holds: its tokens on the spine are those with an index `from` … `to`.
+ROUND_FACTS = ("round", "from", "to", "drafted", "accepted", "tested")
+
+#: Tells the browser how to read the rows, and pixels per column and lane.
+LAYOUT: dict[str, Any] = {"column": 78, "lane": 60, "node": NODE_FACTS, "round": ROUND_FACTS}
+
+#: Signs of one label: what the tooltip shows; the tree cuts it to its column.
+_LONGEST = 40
 _SMALLEST, _PER_BIT, _LARGEST = 7.0, 4.5, 22.0
-_FAINTEST = 0.4
+_FAINTEST, _STRONGEST_REFUSED = 0.35, 0.5
+
+#: A `feed.Delta` whose items are rows, with the rounds that they belong to as they are now.
+TreeDelta = TypedDict(
+    "TreeDelta", {"run": str, "from": int, "to": int, "items": list[list[Any]], "rounds": list[list[int]]}
+)
+
+
+@dataclass(slots=True)
+class _Round:
+    """What the tree knows of one round. `spine` counts its tokens in lane 0; `lane` is that of its dropped branch."""
+
+    start: int
+    drafted_to: int
+    drafted: int = 0
+    accepted: int = 0
+    tested: int = 0
+    spine: int = 0
+    lane: int = 0
+
+    def count(self, status: NodeStatus, by: int) -> None:
+        self.accepted += by * (status == "accepted")
+        self.tested += by * (status in ("accepted", "rejected"))
+        self.spine += by * (status in EMITTED or status == "pending")
 
 
 @dataclass(slots=True)
 class TreeView:
-    """A reader of one `RunState`; remembers lanes and counts, so that a delta costs what changed and not the tree.
+    """A reader of one `RunState`; remembers rounds and counts, so that a delta costs what changed and not the tree.
 
     Attributes:
         counts: how many nodes have each status.
@@ -38,38 +73,49 @@ class TreeView:
     counts: Counter[NodeStatus] = field(default_factory=Counter)
     _read: int = 0
     _status: list[NodeStatus] = field(default_factory=list)
-    _lane_of_round: dict[int, int] = field(default_factory=dict)
+    _rounds: dict[int, _Round] = field(default_factory=dict)
     _lane_ends: list[int] = field(default_factory=list)
-    _drafted_to: dict[int, int] = field(default_factory=dict)
 
-    def delta(self, state: RunState, run: str, base: int) -> Delta:
-        """Nodes that changed after revision `base` of the change log, each once, as they are now."""
+    def delta(self, state: RunState, run: str, base: int) -> TreeDelta:
+        """Nodes that changed after revision `base` of the change log, each once, as they are now, and their rounds."""
         self._catch_up(state)
-        changed = dict.fromkeys(state.log[base:])
-        items = [self._item(state.nodes[i]) for i in changed]
-        return {"run": run, "from": base, "to": len(state.log), "items": items}
+        changed = [state.nodes[i] for i in dict.fromkeys(state.log[base:])]
+        return {
+            "run": run,
+            "from": base,
+            "to": len(state.log),
+            "items": [self._row(node) for node in changed],
+            "rounds": [self._round_row(number) for number in dict.fromkeys(node.round for node in changed)],
+        }
 
     def _catch_up(self, state: RunState) -> None:
         """Read the log on from where the last call left it: count, and give dropped branches their lanes."""
-        news = [state.nodes[i] for i in state.log[self._read :]]
+        news = [state.nodes[i] for i in dict.fromkeys(state.log[self._read :])]
         self._read = len(state.log)
         # The log says which nodes changed; what they are is read as of now. So a round's ignored tokens may turn up
         # before its rejected one, and only the whole batch shows where the branch starts.
         branch_starts: dict[int, int] = {}
         for node in news:
-            self._drafted_to[node.round] = max(self._drafted_to.get(node.round, 0), node.index)
+            self._count(node)
             if node.status in DROPPED:
                 branch_starts[node.round] = min(branch_starts.get(node.round, node.index), node.index)
-            if node.id == len(self._status):
-                self._status.append(node.status)
-                self.counts[node.status] += 1
-            elif (before := self._status[node.id]) != node.status:
-                self._status[node.id] = node.status
-                self.counts[before] -= 1
-                self.counts[node.status] += 1
         for number, start in sorted(branch_starts.items()):
-            if number not in self._lane_of_round:
-                self._lane_of_round[number] = self._free_lane(start, self._drafted_to[number])
+            if not self._rounds[number].lane:
+                self._rounds[number].lane = self._free_lane(start, self._rounds[number].drafted_to)
+
+    def _count(self, node: Node) -> None:
+        of = self._rounds.setdefault(node.round, _Round(node.index - node.position, node.index))
+        of.drafted_to = max(of.drafted_to, node.index)
+        if node.id == len(self._status):
+            of.drafted += node.status not in ("resampled", "bonus")
+            self._status.append(node.status)
+        else:
+            before = self._status[node.id]
+            of.count(before, -1)
+            self.counts[before] -= 1
+            self._status[node.id] = node.status
+        of.count(node.status, 1)
+        self.counts[node.status] += 1
 
     def _free_lane(self, start: int, end: int) -> int:
         for lane, occupied_to in enumerate(self._lane_ends):
@@ -79,19 +125,34 @@ class TreeView:
         self._lane_ends.append(end)
         return len(self._lane_ends)
 
-    def _item(self, node: Node) -> dict[str, Any]:
-        lane = self._lane_of_round[node.round] if node.status in DROPPED else 0
-        vis = VisNode(
+    def _row(self, node: Node) -> list[Any]:
+        return [
             node.id,
-            LOOKS[node.status].shape,
-            words.label(node.token),
-            title=words.tooltip(node),
-            size=node_size(node.entropy),
-            opacity=opacity(node),
-            x=node.index * COLUMN,
-            y=lane * LANE,
-        ).options
-        return dict(vis) | {"parent": node.parent, "status": node.status}
+            node.parent,
+            node.round,
+            node.index,
+            self._rounds[node.round].lane if node.status in DROPPED else 0,
+            node.status,
+            words.label(node.token, _LONGEST),
+            node.token_id,
+            node_size(node.entropy),
+            strength(node),
+            _short(node.entropy, 2),
+            _short(node.draft_logprob, 3),
+            _short(node.target_logprob, 3),
+            _short(node.acceptance_prob, 3),
+        ]
+
+    def _round_row(self, number: int) -> list[int]:
+        of = self._rounds[number]
+        return [number, of.start, of.start + max(1, of.spine) - 1, of.drafted, of.accepted, of.tested]
+
+
+def _short(value: float | None, digits: int) -> float | str | None:
+    """A number with as many digits as the tooltip shows."""
+    if value is None or math.isnan(value):
+        return None
+    return round(value, digits) if math.isfinite(value) else words.number(value)
 
 
 def node_size(entropy: float | None) -> float:
@@ -99,11 +160,17 @@ def node_size(entropy: float | None) -> float:
     return round(min(_LARGEST, _SMALLEST + _PER_BIT * math.sqrt(max(0.0, entropy or 0.0))), 1)
 
 
-def opacity(node: Node) -> float:
-    """From faint to full with the acceptance probability; full for tokens that were never up for acceptance."""
+def strength(node: Node) -> float:
+    """How strongly a node is filled, 0 to 1: more with the acceptance probability.
+
+    A shape that is drawn filled stays visibly so, one that is drawn empty never gets near it, and what was never up
+    for acceptance is full or empty.
+    """
+    filled = LOOKS[node.status].filled
     if node.acceptance_prob is None:
-        return 1.0
-    return round(_FAINTEST + (1 - _FAINTEST) * min(1.0, max(0.0, node.acceptance_prob)), 2)
+        return float(filled)
+    share = min(1.0, max(0.0, node.acceptance_prob))
+    return round(_FAINTEST + (1 - _FAINTEST) * share if filled else _STRONGEST_REFUSED * share, 2)
 
 
 def network_options() -> dict[str, Any]:

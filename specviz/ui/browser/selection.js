@@ -24,3 +24,7 @@ specviz.chosenIs = (run, id) => {
   specviz.chosen = { run, id, at: 0 };
   for (const { listener } of specviz.choosers) listener(run, id);
 };
+
+// What the inspector shows of it, for whoever wants to draw more of it.
+specviz.detail = null;
+document.addEventListener("specviz-detail", ({ detail }) => (specviz.detail = detail));

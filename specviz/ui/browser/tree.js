@@ -1,37 +1,19 @@
-// One vis-network instance per page, fed with deltas.
+// One vis-network instance per page, fed with deltas. `nodes` holds every node, as the server knows them; `drawn` and
+// `edges` hold what the canvas shows: what is neither folded away nor filtered out, chips of folded rounds, and the
+// alternatives of the chosen node.
 specviz.tree = (component) => {
   const { parentElement: root, data } = component;
   const state = (root.__specviz ??= newTree(root));
+  state.component = component;
   const known = specviz.take(state, data, component);
-  paintTheme(root, state);
-  if (known !== null) {
-    const edges = [];
-    const nodes = data.items.map(({ parent, status, title, ...node }) => {
-      const look = specviz.looks[status];
-      if (parent >= 0) {
-        edges.push({
-          id: node.id, from: parent, to: node.id, dashes: look.dashes,
-          color: { color: look.colour, opacity: look.dashes ? 0.75 : 0.5, hover: look.colour },
-        });
-      }
-      const inside = look.filled ? look.colour : state.background;
-      const colour = { background: inside, border: look.colour };
-      state.endX = Math.max(state.endX, node.x);
-      state.endY = Math.max(state.endY, node.y);
-      return {
-        ...node, status, title: specviz.element("div", "tip", title),
-        color: { ...colour, highlight: colour, hover: colour },
-        shapeProperties: { borderDashes: look.dashes },
-      };
-    });
-    state.edges.update(edges);
-    state.nodes.update(nodes);
-    if (state.follow) state.goToEnd();
-  }
-  root.querySelector(".network").classList.toggle("empty", state.nodes.length === 0);
-  drawLegend(root, data.counts);
+  paintTree(state);
+  if (known !== null) takeRows(state, data);
+  specviz.chosenIs(data.run, data.selected);
+  state.counts = data.counts;
+  drawTools(state);
   return specviz.whenGone(root, () => {
     clearTimeout(state.askAgain);
+    state.forget();
     state.network.destroy();
     delete root.__specviz;
   });
@@ -39,60 +21,67 @@ specviz.tree = (component) => {
 
 function newTree(root) {
   const box = root.querySelector(".network");
-  const state = { nodes: new vis.DataSet(), edges: new vis.DataSet(), have: 0, endX: 0, endY: 0, follow: true };
-  state.network = new vis.Network(box, { nodes: state.nodes, edges: state.edges }, specviz.networkOptions);
+  const state = {
+    root, box, have: 0, counts: {}, nodes: new vis.DataSet(), drawn: new vis.DataSet(), edges: new vis.DataSet(),
+    get follow() { return this.memory.follow; },
+    set follow(on) { this.memory.follow = on; },
+  };
   state.reset = () => {
-    state.edges.clear();
-    state.nodes.clear();
-    state.follow = true;
-    state.endX = state.endY = 0;
+    for (const set of [state.edges, state.drawn, state.nodes]) set.clear();
+    state.memory = treeMemory(state.run);
+    Object.assign(state, { rounds: [], columns: new Map(), chips: new Map(), ghosts: [], endX: 0, endY: 0, placed: false });
   };
-  state.goToEnd = () => {
-    const scale = 0.85;
-    // The newest token stands at four fifths of the width; a tree that still fits is shown from its start.
-    const x = Math.max(state.endX - (0.3 * box.clientWidth) / scale, (0.5 * box.clientWidth - 60) / scale);
-    state.network.moveTo({ position: { x, y: Math.min(state.endY, 240) / 2 + 10 }, scale });
-  };
-  const release = () => (state.follow = false);
-  state.network.on("dragStart", release);
-  state.network.on("zoom", release);
-  state.network.on("doubleClick", () => {
-    state.follow = true;
-    state.goToEnd();
+  state.reset();
+  state.network = new vis.Network(box, { nodes: state.drawn, edges: state.edges }, specviz.networkOptions);
+  state.network.canvas.frame.tabIndex = -1; // the box itself is the tab stop
+  const forgetChoice = listenForChoices(state);
+  listenToView(state);
+  listenToKeys(state);
+  buildTools(state);
+  state.network.on("beforeDrawing", (canvas) => drawBands(state, canvas));
+  state.network.on("afterDrawing", (canvas) => {
+    drawRing(state, canvas);
+    drawHeads(state, canvas);
+    rememberView(state);
   });
+  state.forget = forgetChoice;
   box.__specviz = state; // tests and tools/screenshot.py look at the network through this
   return state;
 }
 
-function paintTheme(root, state) {
-  const text = specviz.css(root, "--st-text-color", "#31333F");
-  state.background = specviz.css(root, "--st-background-color", "#ffffff");
-  if (text === state.text) return;
-  const repaint = state.text !== undefined;
-  state.text = text;
-  state.network.setOptions({ nodes: { font: { color: text } } });
-  if (!repaint) return;
-  state.nodes.update(
-    state.nodes.get().filter((n) => !specviz.looks[n.status].filled).map((n) => {
-      const colour = { background: state.background, border: n.color.border };
-      return { id: n.id, color: { ...colour, highlight: colour, hover: colour } };
-    }),
-  );
+// What a person has set up outlives the component: by run, for as long as the page is there.
+function treeMemory(run) {
+  const all = (specviz.treeMemories ??= new Map());
+  if (!all.has(run)) {
+    all.set(run, { follow: true, off: new Set(), folded: new Set(), foldedTo: 0, alternatives: false });
+    if (all.size > 8) all.delete(all.keys().next().value);
+  }
+  return all.get(run);
 }
 
-function drawLegend(root, counts) {
-  const legend = root.querySelector(".legend");
-  if (!legend.childElementCount) {
-    for (const [status, look] of Object.entries(specviz.looks)) {
-      const entry = specviz.element("span", "entry");
-      entry.title = look.meaning;
-      const glyph = specviz.element("span", "glyph", look.glyph);
-      glyph.style.color = look.colour;
-      const count = specviz.element("b", "count");
-      count.dataset.status = status;
-      entry.append(glyph, specviz.element("span", "", status), count);
-      legend.append(entry);
-    }
+function takeRows(state, data) {
+  const { node: facts, round: roundFacts } = specviz.treeLayout;
+  for (const row of data.rounds) {
+    const round = named(roundFacts, row);
+    state.rounds[round.round] = Object.assign(state.rounds[round.round] ?? { ids: new Set() }, round);
   }
-  for (const count of legend.querySelectorAll(".count")) count.textContent = counts[count.dataset.status] ?? 0;
+  const nodes = data.items.map((row) => treeNode(state, named(facts, row)));
+  state.nodes.update(nodes);
+  for (const node of nodes) {
+    state.rounds[node.round].ids.add(node.id);
+    if (!state.columns.has(node.index)) state.columns.set(node.index, new Set());
+    state.columns.get(node.index).add(node.id);
+    state.endX = Math.max(state.endX, node.x);
+    state.endY = Math.max(state.endY, node.y);
+  }
+  if (state.follow) foldOlder(state);
+  drawNodes(state, nodes);
+  if (state.chips.size !== state.memory.folded.size) placeChips(state);
+  drawChoice(state);
+  if (state.follow) goToEnd(state);
+  else if (!state.placed && state.memory.view) state.network.moveTo(state.memory.view);
+  state.placed = true;
+  state.box.classList.toggle("empty", state.nodes.length === 0);
 }
+
+const named = (names, row) => Object.fromEntries(names.map((name, i) => [name, row[i]]));

@@ -10,12 +10,18 @@ import pyvis
 
 from specviz.ui.parts import assets
 from specviz.views import palette
-from specviz.views.tree import network_options
+from specviz.views.tree import LAYOUT, network_options
 
 _VIS = Path(pyvis.__file__).parent / "lib" / "vis-9.1.2" / "vis-network.min.js"
 _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 _STYLES = {name: palette.css_variables() + sheet for name, sheet in assets.styles("tree", "text", "inspector").items()}
+
+#: The token tree, one idea each; they share one scope with everything else of the library.
+_TREE = (
+    "tree.js", "tree_nodes.js", "tree_fold.js", "tree_bands.js", "tree_view.js", "tree_choice.js", "tree_keys.js",
+    "tree_toolbar.js",
+)  # fmt: skip
 
 _vis = assets.component(
     "specviz_vis",
@@ -23,15 +29,22 @@ _vis = assets.component(
         "vis",
         _VIS,
         "selection.js",
-        "tree.js",
+        *_TREE,
         "text.js",
         "inspector.js",
         constants=f"specviz.styles = {json.dumps(_STYLES)};"
         f"specviz.looks = {json.dumps(palette.to_json())};"
-        f"specviz.networkOptions = {json.dumps(network_options())};",
+        f"specviz.networkOptions = {json.dumps(network_options())};"
+        f"specviz.treeLayout = {json.dumps(LAYOUT)};",
     ),
 )
-_plotly = assets.component("specviz_plotly", js=assets.library("plotly", _PLOTLY, "charts.js"))
+_plotly = assets.component(
+    "specviz_plotly",
+    # The charts' style comes once, with the library, into the document: with every poll it would cost more than that.
+    isolate_styles=False,
+    css=assets.ours("charts.css"),
+    js=assets.library("plotly", _PLOTLY, "charts.js"),
+)
 
 
 def load_libraries() -> None:

@@ -6,15 +6,10 @@ from typing import Any
 
 from specviz.ui.parts import assets
 
-HINT = (
-    "Drag to move, scroll to zoom; double-click to follow the newest token again. Size: entropy. "
-    "Opacity: acceptance probability."
-)
-
+# The script fills it: what stands here would travel with every poll.
 _tree = assets.component(
     "specviz_tree",
-    html=f'<div class="network" role="img" aria-label="Token tree"></div><div class="legend"></div>'
-    f'<div class="hint">{HINT}</div>',
+    html='<div class="tools"></div><div class="network"></div><div class="legend"></div><div class="hint"></div>',
     js=assets.start("vis", "tree"),
 )
 

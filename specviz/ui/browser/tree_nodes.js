@@ -1,0 +1,100 @@
+// How a token of the tree looks: from the facts of a row to what vis-network draws.
+function treeNode(state, facts) {
+  const { column, lane } = specviz.treeLayout;
+  const title = specviz.element("div", "tip", treeTip(facts, state.rounds[facts.round].from));
+  return { ...facts, label: shortLabel(facts.label), x: facts.index * column, y: facts.lane * lane, title };
+}
+
+const shortLabel = (label, longest = 12) => {
+  const signs = [...label];
+  return signs.length <= longest ? label : signs.slice(0, longest - 1).join("") + "…";
+};
+
+// As in specviz/views/words.py: what is not known never looks like zero. Infinite numbers arrive as text.
+specviz.number = (value, digits = 2, unit = "") => {
+  if (value === null || value === undefined) return "n/a";
+  if (typeof value === "string") return value;
+  const text = Math.abs(value).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return (value < 0 && /[1-9]/.test(text) ? "−" : "") + text + (unit && " " + unit);
+};
+
+function treeTip(facts, from) {
+  return [
+    `${facts.label}   id ${facts.token_id}`,
+    `${facts.status} · round ${facts.round + 1}, position ${facts.index - from + 1}`,
+    `draft log-probability   ${specviz.number(facts.draft_logprob, 3)}`,
+    `target log-probability  ${specviz.number(facts.target_logprob, 3)}`,
+    `acceptance probability  ${specviz.number(facts.acceptance_prob, 3)}`,
+    `entropy                 ${specviz.number(facts.entropy, 2, "bits")}`,
+  ].join("\n");
+}
+
+const isShown = (state, node) => !isFolded(state, node.round) && !state.memory.off.has(node.status);
+
+// Bring these nodes onto the canvas, or off it. One update of each set, however many there are.
+function drawNodes(state, nodes) {
+  const shown = nodes.filter((node) => isShown(state, node));
+  const hidden = nodes.filter((node) => !isShown(state, node)).map((node) => node.id);
+  if (hidden.length) {
+    state.edges.remove(hidden);
+    state.drawn.remove(hidden);
+  }
+  if (!shown.length) return;
+  state.drawn.update(shown.map((node) => drawnNode(state, node)));
+  state.edges.update(shown.filter((node) => node.parent >= 0).map((node) => drawnEdge(state, node)));
+}
+
+function drawnNode(state, node) {
+  const look = specviz.looks[node.status];
+  const { background, text } = state.colours;
+  // The outline keeps its contrast whatever the acceptance probability; the inside tells that.
+  const colour = { background: mixed(background, look.colour, node.strength), border: mixed(look.colour, text, 0.3) };
+  return {
+    id: node.id, label: fittingLabel(state, node.label), title: node.title, x: node.x, y: node.y, size: node.size,
+    shape: look.shape, color: { ...colour, highlight: colour, hover: colour }, shapeProperties: { borderDashes: look.dashes },
+  };
+}
+
+function drawnEdge(state, node) {
+  const look = specviz.looks[node.status];
+  const color = { color: look.colour, opacity: look.dashes ? 0.75 : 0.5, hover: look.colour };
+  return { id: node.id, from: standIn(state, node.parent), to: node.id, dashes: look.dashes, color };
+}
+
+// A label that leaves its neighbours their columns.
+function fittingLabel(state, label) {
+  const widest = specviz.treeLayout.column - 6;
+  const { pen } = state;
+  if (pen.measureText(label).width <= widest) return label;
+  const signs = [...label.replace(/…$/, "")];
+  while (signs.length && pen.measureText(signs.join("") + "…").width > widest) signs.pop();
+  return signs.join("") + "…";
+}
+
+// Reads the page's colours; a change of theme paints everything anew.
+function paintTree(state) {
+  const text = specviz.css(state.root, "--st-text-color", "#31333F");
+  const background = specviz.css(state.root, "--st-background-color", "#ffffff");
+  if (text === state.text && background === state.background) return;
+  const before = state.text;
+  Object.assign(state, { text, background });
+  state.pen ??= document.createElement("canvas").getContext("2d");
+  const plain = (colour) => ((state.pen.fillStyle = "#808080"), (state.pen.fillStyle = colour), state.pen.fillStyle);
+  const primary = specviz.css(state.root, "--st-primary-color", "#ff4b4b");
+  const face = specviz.css(state.root, "--st-font", "sans-serif");
+  state.colours = { text: plain(text), background: plain(background), primary: plain(primary), face };
+  state.pen.font = `13px ${face}`;
+  state.network.setOptions({ nodes: { font: { color: text, face } } });
+  if (before === undefined) return;
+  drawNodes(state, state.nodes.get());
+  state.chips.clear();
+  placeChips(state);
+  drawChoice(state);
+}
+
+// `share` of the second colour in the first; both are #rrggbb.
+function mixed(one, other, share) {
+  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  const [from, to] = [parts(one), parts(other)];
+  return "#" + from.map((v, i) => Math.round(v + (to[i] - v) * share).toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,86 @@
+// Where the view is: it follows the newest token until a person moves it, and goes where it is asked to.
+const SCALE = 0.85;
+
+function listenToView(state) {
+  const moved = () => {
+    release(state);
+    drawTools(state);
+  };
+  state.network.on("dragStart", moved);
+  state.network.on("zoom", moved);
+  state.network.on("dragEnd", () => drawTools(state));
+  state.network.on("doubleClick", () => followEnd(state));
+}
+
+const release = (state) => (state.follow = false);
+
+function followEnd(state) {
+  state.follow = true;
+  delete state.memory.round;
+  foldOlder(state);
+  drawChoice(state);
+  goToEnd(state);
+  drawTools(state);
+}
+
+function goToEnd(state) {
+  const { clientWidth: width, clientHeight: height } = state.box;
+  // The newest token stands at four fifths of the width; a tree that still fits is shown from its start.
+  const x = Math.max(state.endX - (0.3 * width) / SCALE, (0.5 * width - 60) / SCALE);
+  const y = Math.min(Math.min(state.endY, 240) / 2 + 10, ghostTop(state) + (0.5 * height - HEAD - 8) / SCALE);
+  state.network.moveTo({ position: { x, y }, scale: SCALE });
+}
+
+// Move to a round, counted from 0, and mark its band.
+function jumpTo(state, number) {
+  const round = state.rounds[Math.max(0, Math.min(number, state.rounds.length - 1))];
+  if (!round) return;
+  release(state);
+  unfold(state, blockOf(round.round));
+  state.memory.round = round.round;
+  const [from, to] = bandOf(round);
+  const scale = Math.max(0.5, Math.min(state.network.getScale(), 1.2));
+  state.network.moveTo({ position: { x: (from + to) / 2, y: restingY(state) }, scale });
+  drawChoice(state);
+  drawTools(state);
+}
+
+const restingY = (state) => Math.min(state.endY, 240) / 2 + 10;
+
+// The round that the view is at: the one that was jumped to, the newest one, or the one in the middle.
+function presentRound(state) {
+  if (state.memory.round !== undefined) return state.memory.round;
+  return state.follow ? state.rounds.length - 1 : roundAt(state, state.network.getViewPosition().x);
+}
+
+function showWhole(state) {
+  release(state);
+  state.network.fit({ maxZoomLevel: 1 });
+  drawTools(state);
+}
+
+function zoomBy(state, factor) {
+  release(state);
+  state.network.moveTo({ scale: Math.max(0.05, Math.min(state.network.getScale() * factor, 4)) });
+  drawTools(state);
+}
+
+// Move to a node unless it is in view already.
+function reveal(state, id) {
+  const node = state.nodes.get(id);
+  if (!node) return;
+  const hidden = isFolded(state, node.round);
+  unfold(state, blockOf(node.round));
+  const { left, right, top, bottom, scale } = viewOf(state);
+  const [across, down] = [40 / scale, (HEAD + 20) / scale];
+  const inView = left + across < node.x && node.x < right - across && top + down < node.y && node.y < bottom - 40 / scale;
+  if (inView && !hidden) return;
+  release(state);
+  const y = Math.max(restingY(state), node.y - 100);
+  state.network.moveTo({ position: { x: node.x, y }, scale: Math.max(0.5, scale) });
+  drawTools(state);
+}
+
+function rememberView(state) {
+  if (state.placed) state.memory.view = { position: state.network.getViewPosition(), scale: state.network.getScale() };
+}
