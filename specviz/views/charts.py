@@ -23,7 +23,7 @@ CHARTS: dict[Place, dict[str, Draw]] = {
     },
     "below": {
         "rounds": figures.round_bars,
-        "pace": figures.pace_lines,
+        "speed_by_round": figures.speed_lines,
         "latency": figures.latency_bars,
         "billed": figures.billed_bars,
     },
@@ -53,9 +53,7 @@ class ChartsView:
             self._charts.clear()
         self._catch_up(state)
         items: list[dict[str, Any]] = [
-            {"name": name, "figure": self._charts[name].to_json()}
-            for name in self.shown
-            if self._changed[name] > base
+            {"name": name, "figure": self._charts[name].to_json()} for name in self.shown if self._changed[name] > base
         ]
         return {"run": run, "from": base, "to": self._rev, "items": items}
 

@@ -103,7 +103,7 @@ def test_a_run_shows_the_way_what_was_sent_the_bill_and_both_baselines(remote_ur
         tab.page.get_by_text("Billed tokens").wait_for()
         tab.page.get_by_text("What was sent").click()
         assert "Hello" in tab.page.locator("[data-testid=stExpander] code").text_content()
-        chart = tab.page.locator(".js-plotly-plot").nth(1)
+        chart = tab.page.locator("[data-chart=speed]")
         chart.get_by_text("streaming").wait_for()
         chart.get_by_text("one call per token").wait_for()
         with tab.page.expect_download() as download:

@@ -81,6 +81,12 @@ def _components(page: AppTest) -> dict[str, dict]:
     return found
 
 
+def _charts(page: AppTest) -> dict[str, dict]:
+    """Name → the chart as it was sent last, of both places."""
+    sent = [json.loads(c.proto.json) for c in page.get("bidi_component") if c.proto.component_name == "specviz_charts"]
+    return {item["name"]: item["figure"] for message in sent for item in message["items"]}
+
+
 @pytest.fixture(autouse=True)
 def _fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """No variable of this machine, no `.env`, and no model host left over from another test."""

@@ -9,7 +9,7 @@ import pytest
 from streamlit.proto.Metric_pb2 import Metric as MetricProto
 
 from tests.ui.fakes import SENT
-from tests.ui.test_live_page import _buttons, _components, _fresh_process, _page, _run, _said, _until_done
+from tests.ui.test_live_page import _buttons, _charts, _components, _fresh_process, _page, _run, _said, _until_done
 
 __all__ = ["_fresh_process"]
 
@@ -34,8 +34,8 @@ def test_both_baselines_and_the_bill_have_a_card(finished: Any) -> None:
 
 
 def test_the_charts_have_both_baselines_and_the_call(finished: Any) -> None:
-    figures = _components(finished)["specviz_charts"]["figures"]
-    speed, latency = figures[1]["data"][0], figures[2]["data"]
+    charts = _charts(finished)
+    (speed,), latency = charts["speed"]["data"], charts["latency"]["data"]
     assert speed["y"] == ["one call per token", "streaming", "speculative"] and speed["x"][:2] == [15.0, 80.0]
     assert "server call (network and computing)" in [bar["name"] for bar in latency]
 
@@ -50,7 +50,7 @@ def test_a_local_run_says_nothing_of_servers() -> None:
     page = _until_done(_run(_page(), "talk"))
     assert not {"Against single calls", "Billed tokens"} & {m.label for m in page.metric}
     assert "in one call" not in _said(page)
-    assert "server" not in json.dumps(_components(page)["specviz_charts"])
+    assert "billed" not in _charts(page) and "server" not in json.dumps(_charts(page))
 
 
 def test_after_a_failure_everything_stays_with_the_error_and_its_remedy_on_top() -> None:
@@ -60,7 +60,7 @@ def test_after_a_failure_everything_stays_with_the_error_and_its_remedy_on_top()
     assert "What was written until then is below" in error
     assert _components(page)["specviz_text"]["items"] and _components(page)["specviz_tree"]["items"]
     assert {m.label for m in page.metric} >= {"Speed-up", "Billed tokens"}
-    assert _components(page)["specviz_charts"]["figures"] and page.get("download_button")
+    assert _charts(page)["billed"]["note"] == "1,515 in all: 1,500 prompt + 15 output" and page.get("download_button")
 
 
 def test_what_was_sent_is_there_also_where_nothing_came_back() -> None:

@@ -26,18 +26,28 @@ specviz.coloured = (value, colours) => {
 
 // Draws a chart if its place has a width; where it has none, it is drawn once it gets one.
 specviz.drawChart = (state, box) => {
+  const [title, note, plot] = box.children;
   const width = box.clientWidth;
   if (!box.isConnected || !width) return;
-  const figure = specviz.coloured(box.__figure, {
-    "@text": state.theme, "@red": specviz.css(state.row, "--st-red-text-color", "#D5405E"),
-  });
+  const figure = specviz.coloured(box.__figure, { "@text": state.theme });
   const layout = {
     ...figure.layout, width, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", uirevision: state.run,
     font: { color: state.theme, family: specviz.css(state.row, "--st-font", "sans-serif"), size: 12 },
   };
   box.__drawn = width;
-  box.setAttribute("aria-label", figure.words);
-  Plotly.react(box, figure.data, layout, { displayModeBar: false, typesetMath: false, showTips: false });
+  title.textContent = figure.title;
+  note.textContent = figure.note;
+  note.classList.toggle("chart-bad", figure.bad);
+  box.setAttribute("aria-label", `${figure.title}: ${figure.words}.`);
+  Plotly.react(plot, figure.data, layout, { displayModeBar: false, typesetMath: false, showTips: false });
+};
+
+specviz.chartBox = (name) => {
+  const box = specviz.element("div", "chart");
+  box.dataset.chart = name;
+  box.setAttribute("role", "img");
+  box.append(...["chart-title", "chart-note", "chart-plot"].map((part) => specviz.element("div", part)));
+  return box;
 };
 
 specviz.chartsState = (row) => {
@@ -63,15 +73,13 @@ specviz.arrange = (state, names) => {
     if (names.includes(name)) continue;
     state.boxes.delete(name);
     state.watch.unobserve(box);
-    Plotly.purge(box);
+    Plotly.purge(box.lastChild);
     box.remove();
   }
   names.forEach((name, i) => {
     let box = state.boxes.get(name);
     if (!box) {
-      box = specviz.element("div", "chart");
-      box.dataset.chart = name;
-      box.setAttribute("role", "img");
+      box = specviz.chartBox(name);
       box.__draw = () => specviz.drawChart(state, box);
       state.boxes.set(name, box);
       state.watch.observe(box);
@@ -96,7 +104,7 @@ specviz.charts = (component) => {
   return specviz.whenGone(root, () => {
     clearTimeout(state.askAgain);
     state.watch.disconnect();
-    state.boxes.forEach((box) => Plotly.purge(box));
+    state.boxes.forEach((box) => Plotly.purge(box.lastChild));
     delete row.__specviz;
   });
 };

@@ -12,7 +12,6 @@ _charts = assets.component(
     # Plotly puts its style sheet into the document, where a shadow root would not see it.
     isolate_styles=False,
     html='<div class="charts"></div>',
-    css=assets.ours("charts.css"),
     js=assets.start("plotly", "charts"),
 )
 

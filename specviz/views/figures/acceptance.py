@@ -29,13 +29,14 @@ def acceptance_gauge(state: RunState) -> Chart:
     if overall is not None:
         counts = f"{state.sums.accepted:,} of {state.sums.tested:,} tested: {word}"
     recent = f"{words.percent(rolling)} in the last {min(WINDOW, len(state.rounds)):,} rounds"
-    drawn = layout("Acceptance rate", counts, height=196, margin=(30, 34, 62, 24))
+    drawn = layout(156, (30, 34, 24, 26))
     drawn["annotations"] = [
         _on_paper(f"<b>{words.percent(overall)}</b>" if overall is not None else words.NOT_KNOWN, 0.17, 28),
     ]
     if rolling is not None:
         drawn["annotations"].append(_on_paper(f"<b>┃</b> {recent}", -0.13, 12))
-    return Chart([_gauge(overall, rolling, colour)], drawn, f"Acceptance rate: {_in_words(overall, counts, recent)}")
+    told = counts if overall is None else f"{words.percent(overall)}, {counts}; {recent}"
+    return Chart("Acceptance rate, %", counts, told, [_gauge(overall, rolling, colour)], drawn)
 
 
 def _gauge(overall: float | None, rolling: float | None, colour: str) -> dict[str, Any]:
@@ -60,7 +61,3 @@ def _hundredths(rate: float | None) -> float | None:
 
 def _on_paper(text: str, y: float, size: int) -> dict[str, Any]:
     return {**said(text, 0.5, y, size=size), "xref": "paper", "yref": "paper"}
-
-
-def _in_words(overall: float | None, counts: str, recent: str) -> str:
-    return counts if overall is None else f"{words.percent(overall)}, {counts}; {recent}."

@@ -7,7 +7,7 @@ from typing import Any
 
 from specviz.metrics import RunState
 from specviz.views import words
-from specviz.views.figures.frame import TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
+from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
 from specviz.views.palette import LOOKS, TIME_COLOURS
 from specviz.views.speed import is_remote
 
@@ -35,22 +35,19 @@ def billed_bars(state: RunState) -> Chart | None:
             "hovertemplate": "rounds 1 to %{x}: %{y:,} tokens<extra></extra>",
         },
     ]
-    drawn = layout("Billed tokens per round", "", height=235, margin=(44, 46, 56, 74))
-    drawn |= {"barmode": "stack", "bargap": 0.15, "showlegend": True, "legend": legend(-0.32)}
+    drawn = layout(220, (40, 44, 10, 74))
+    drawn |= {"barmode": "stack", "bargap": 0.15, "showlegend": True, "legend": legend(-0.27)}
     drawn["xaxis"] = over_rounds(numbers)
     drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5, "tickformat": "~s"})
     drawn["yaxis2"] = axis(
         "", {"rangemode": "tozero", "nticks": 5, "tickformat": "~s", "overlaying": "y", "side": "right",
              "showgrid": False},
     )  # fmt: skip
+    note = told_in_all(state)
     if total is None:
-        why = "the server does not say" if rounds else "no round has ended yet"
-        drawn |= {"showlegend": False, "yaxis2": {"visible": False, "overlaying": "y"}}
-        say_not_known(drawn, why)
-        return Chart(data, drawn, f"Billed tokens per round: n/a, {why}.")
-    told = told_in_all(state)
-    drawn["title"]["subtitle"]["text"] = told
-    return Chart(data, drawn, f"Billed tokens per round: {told}.")
+        note = "the server does not say" if rounds else NO_ROUND
+        say_not_known(drawn)
+    return Chart("Billed tokens per round", note, note, data, drawn)
 
 
 def in_all(state: RunState) -> int | None:
@@ -66,9 +63,7 @@ def told_in_all(state: RunState) -> str:
     if total is None:
         return words.NOT_KNOWN
     at_least = "at least " if sums.unbilled else ""
-    prompt, output = (
-        words.NOT_KNOWN if n is None else f"{n:,}" for n in (sums.billed_prompt, sums.billed_completion)
-    )
+    prompt, output = (words.NOT_KNOWN if n is None else f"{n:,}" for n in (sums.billed_prompt, sums.billed_completion))
     return f"{at_least}{total:,} in all: {prompt} prompt + {output} output"
 
 

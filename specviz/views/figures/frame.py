@@ -1,18 +1,19 @@
-"""What all charts share: their form as data, title and axes, "n/a", and text that Plotly does not read as markup."""
+"""What all charts share: their form as data, axes, legend, "n/a", and text that Plotly does not read as markup."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from specviz.views import words
 
-#: Colours that the browser fills in from its theme.
-TEXT, RED = "@text", "@red"
+#: A colour that the browser fills in from its theme.
+TEXT = "@text"
 #: Charts over the rounds show this many of the last ones.
 WINDOW = 60
 #: Never fewer than this have room, so that the first bars are no walls.
 _ROOM = 20
+NO_ROUND = "no round has ended yet"
 GRID = "rgba(138,147,163,0.25)"
 _SMALL = {"size": 11}
 
@@ -22,17 +23,21 @@ class Chart:
     """One chart.
 
     Attributes:
-        data, layout: as Plotly takes them; `@text` and `@red` stand for colours of the theme.
-        words: what it shows, for whoever does not see it.
+        title: what it shows, with its unit. note: the main number of it; `bad` where that is no good news.
+        words: all of it, for whoever does not see it.
+        data, layout: as Plotly takes them, without a title; `@text` stands for the theme's colour of text.
     """
 
+    title: str
+    note: str
+    words: str
     data: list[dict[str, Any]]
     layout: dict[str, Any]
-    words: str
+    bad: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As the browser gets it."""
-        return {"data": self.data, "layout": self.layout, "words": self.words}
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def plain(text: str, longest: int = 40) -> str:
@@ -47,28 +52,11 @@ def plain(text: str, longest: int = 40) -> str:
     return short
 
 
-def layout(
-    title: str, subtitle: str, *, height: int, margin: tuple[int, int, int, int], colour: str = TEXT
-) -> dict[str, Any]:
-    """Title, a line below it in `colour`, and room: `margin` is left, right, top, bottom in pixels."""
+def layout(height: int, margin: tuple[int, int, int, int]) -> dict[str, Any]:
+    """An empty layout: `height` and the margins left, right, top and bottom are in pixels."""
     left, right, top, bottom = margin
-    return {
-        "title": {
-            "text": title,
-            "subtitle": {"text": subtitle, "font": {"size": 12, "color": colour}},
-            "font": {"size": 14},
-            "x": 0,
-            "xanchor": "left",
-            "y": 1,
-            "yanchor": "top",
-            "yref": "container",
-            "pad": {"t": 6, "l": 4},
-        },
-        "margin": {"l": left, "r": right, "t": top, "b": bottom},
-        "height": height,
-        "showlegend": False,
-        "annotations": [],
-    }
+    sides = {"l": left, "r": right, "t": top, "b": bottom}
+    return {"margin": sides, "height": height, "showlegend": False, "annotations": []}
 
 
 def axis(title: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -95,11 +83,10 @@ def said(text: str, x: float | str, y: float | str, *, size: int = 11, anchor: s
     return {**at, "text": text, "font": {"size": size}}
 
 
-def say_not_known(drawn: dict[str, Any], why: str = "") -> None:
-    """Put "n/a" in the middle of an otherwise empty chart, and why below the title."""
+def say_not_known(drawn: dict[str, Any]) -> None:
+    """Leave nothing of an empty chart but "n/a"."""
     middle = said(words.NOT_KNOWN, 0.5, 0.5, size=14)
-    drawn["annotations"].append({**middle, "xref": "paper", "yref": "paper"})
-    for name in ("xaxis", "yaxis"):
+    drawn["annotations"] = [{**middle, "xref": "paper", "yref": "paper"}]
+    drawn["showlegend"] = False
+    for name in [key for key in drawn if key.endswith("axis") or key.endswith("axis2")]:
         drawn[name] = {"visible": False, "fixedrange": True}
-    if why:
-        drawn["title"]["subtitle"]["text"] = why

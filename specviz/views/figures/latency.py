@@ -5,8 +5,9 @@ from __future__ import annotations
 from specviz.events import TimeSplit
 from specviz.metrics import RunState
 from specviz.views import words
-from specviz.views.figures.frame import Chart, axis, layout, legend, say_not_known
+from specviz.views.figures.frame import NO_ROUND, Chart, axis, layout, legend, say_not_known
 from specviz.views.palette import TIME_COLOURS
+from specviz.views.speed import is_simulated
 
 LAST_ROUNDS = 10
 
@@ -16,30 +17,30 @@ def latency_bars(state: RunState) -> Chart:
     rounds = state.rounds[-LAST_ROUNDS:]
     splits = [m.split for m in rounds]
     parts = _parts(splits)
+    names = {part: words.part(part, simulated=is_simulated(state)) for part in parts}
     data = [
         {
             "type": "bar",
             "x": [str(m.round + 1) for m in rounds],
             "y": [round(v or 0.0, 3) for v in values],
-            "name": words.PARTS.get(part, part),
+            "name": names[part],
             "marker": {"color": TIME_COLOURS[part]},
-            "hovertemplate": f"round %{{x}}, {words.PARTS.get(part, part)}: %{{y:.1f}} ms<extra></extra>",
+            "hovertemplate": f"round %{{x}}, {names[part]}: %{{y:.1f}} ms<extra></extra>",
         }
         for part, values in parts.items()
     ]
-    drawn = layout(f"Time per round, ms, last {LAST_ROUNDS}", "", height=235, margin=(40, 10, 56, 74))
-    drawn |= {"barmode": "stack", "bargap": 0.3, "showlegend": True, "legend": legend(-0.32)}
+    drawn = layout(220, (40, 10, 10, 74))
+    drawn |= {"barmode": "stack", "bargap": 0.3, "showlegend": True, "legend": legend(-0.27)}
     drawn["xaxis"] = axis("round", {"type": "category", "showgrid": False})
     drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5})
+    title = f"Time per round, ms, last {LAST_ROUNDS} rounds"
     if not rounds:
-        drawn["showlegend"] = False
-        say_not_known(drawn, "no round has ended yet")
-        return Chart(data, drawn, "Time per round: n/a, no round has ended yet.")
+        say_not_known(drawn)
+        return Chart(title, NO_ROUND, NO_ROUND, data, drawn)
     mean = words.number(sum(s.wall_ms for s in splits) / len(splits), 1, "ms")
-    drawn["title"]["subtitle"]["text"] = f"mean {mean}"
     means = {part: sum(v or 0.0 for v in values) / len(values) for part, values in parts.items()}
-    listed = "; ".join(f"{words.PARTS.get(part, part)} {words.number(ms, 1, 'ms')}" for part, ms in means.items())
-    return Chart(data, drawn, f"Time per round, mean of the last {len(rounds)}: {mean}; {listed}.")
+    listed = "; ".join(f"{names[part]} {words.number(ms, 1, 'ms')}" for part, ms in means.items())
+    return Chart(title, f"mean {mean}", f"mean {mean}: {listed}", data, drawn)
 
 
 def _parts(splits: list[TimeSplit]) -> dict[str, list[float | None]]:

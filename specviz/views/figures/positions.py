@@ -28,16 +28,16 @@ def position_bars(state: RunState) -> Chart:
         "hovertemplate": "position %{x}: %{y:.0f} %<br>%{customdata[0]} accepted of the "
         "%{customdata[1]}<br>drafts that reached it<extra></extra>",
     }
-    drawn = layout("Acceptance by position, %", "accepted of the drafts that reached it", height=196,
-                   margin=(34, 10, 56, 46))  # fmt: skip
+    drawn = layout(150, (34, 10, 10, 46))
     drawn["bargap"] = 0.3
     drawn["xaxis"] = axis(_x_title(count), _ticks(names, reached))
     drawn["yaxis"] = axis("", {"range": [0, 118], "tickvals": [0, 50, 100]})
     drawn["annotations"] = _labels(names, shares)
+    note = "accepted of the drafts that reached it"
     if not any(reached):
-        drawn["annotations"] = []
-        say_not_known(drawn, "no draft was tested yet")
-    return Chart([bars], drawn, f"Acceptance by position: {_in_words(shares, kept, reached)}.")
+        note = "no draft was tested yet"
+        say_not_known(drawn)
+    return Chart("Acceptance by position, %", note, _in_words(shares, kept, reached) or note, [bars], drawn)
 
 
 def _drafted(state: RunState) -> int:
@@ -76,7 +76,7 @@ def _labels(names: list[int], shares: list[float | None]) -> list[dict[str, Any]
 
 def _in_words(shares: list[float | None], kept: list[int], reached: list[int]) -> str:
     if not any(reached):
-        return "n/a, no draft was tested yet"
+        return ""
     return "; ".join(
         f"position {i}: n/a, no draft reached it" if share is None else f"position {i}: {share:.0f} %, {k:,} of {n:,}"
         for i, (share, k, n) in enumerate(zip(shares, kept, reached, strict=True), 1)

@@ -7,7 +7,7 @@ from typing import Any
 from specviz.events import Metrics
 from specviz.metrics import RunState
 from specviz.views import words
-from specviz.views.figures.frame import TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
+from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
 from specviz.views.palette import LOOKS
 
 
@@ -32,16 +32,16 @@ def round_bars(state: RunState) -> Chart:
     ]
     latest = state.latest
     mean = words.number(latest.tokens_per_round if latest else None)
-    drawn = layout("Tokens per round", f"mean of all rounds: {mean}", height=235, margin=(34, 10, 56, 74))
-    drawn |= {"barmode": "stack", "bargap": 0.15, "showlegend": True, "legend": legend(-0.32)}
+    drawn = layout(220, (34, 10, 10, 74))
+    drawn |= {"barmode": "stack", "bargap": 0.15, "showlegend": True, "legend": legend(-0.27)}
     drawn["xaxis"] = over_rounds(numbers)
     drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5, "tickformat": "d"})
     if not rounds:
-        drawn["showlegend"] = False
-        say_not_known(drawn, "no round has ended yet")
-        return Chart(data, drawn, "Tokens per round: n/a, no round has ended yet.")
+        say_not_known(drawn)
+        return Chart("Tokens per round", NO_ROUND, NO_ROUND, data, drawn)
+    note = f"mean of all rounds: {mean}"
     sums = f"{state.sums.accepted:,} accepted of {state.sums.emitted:,} tokens in {len(state.rounds):,} rounds"
-    return Chart(data, drawn, f"Tokens per round: mean of all rounds {mean}; {sums}.")
+    return Chart("Tokens per round", note, f"{note}; {sums}", data, drawn)
 
 
 def _added(m: Metrics) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specviz.metrics import RunState
 from specviz.views import words
-from specviz.views.figures.frame import RED, TEXT, Chart, axis, layout, plain, said, say_not_known
+from specviz.views.figures.frame import Chart, axis, layout, plain, said, say_not_known
 from specviz.views.palette import BAD, GOOD, NEUTRAL
 from specviz.views.speed import compared, is_remote, speeds
 
@@ -37,24 +37,21 @@ def speed_bars(state: RunState) -> Chart:
         "hovertemplate": "%{y}: %{x:.1f} tokens/s<br>%{customdata}<extra></extra>",
     }
     told = compared(speed.speedup, state.baseline)
-    drawn = layout(
-        "Tokens per second", told or "no comparison yet", height=112 + 28 * len(rows), margin=(118, 12, 56, 34),
-        colour=RED if slower else TEXT,
-    )  # fmt: skip
+    drawn = layout(46 + 28 * len(rows), (118, 12, 4, 36))
     longest = max(value or 0.0 for value in values)
     drawn["bargap"] = 0.3
     drawn["xaxis"] = axis("tokens/s", {"range": [0, 1.3 * longest or 1], "showgrid": False, "nticks": 4})
-    drawn["yaxis"] = axis("", {"type": "category"})
+    drawn["yaxis"] = axis("", {"type": "category", "showgrid": False, "ticklabelstandoff": 6})
     # As annotations: Plotly.react does not always redraw a bar's own text.
     drawn["annotations"] = [
         {**said(words.number(value, 1), value or 0, name, size=12, anchor="left"), "xshift": 4}
         for name, value in zip(names, values, strict=True)
     ]
     if not longest:
-        drawn["annotations"] = []
-        say_not_known(drawn, "nothing was measured yet")
+        say_not_known(drawn)
+    note = told or ("no comparison yet" if longest else "nothing was measured yet")
     listed = "; ".join(f"{name} {words.number(value, 1)}" for name, value in rows)
-    return Chart([bars], drawn, f"Tokens per second: {listed}. {told}".strip())
+    return Chart("Tokens per second", note, f"{listed}; {note}", [bars], drawn, bad=slower)
 
 
 def _wrapped(name: str) -> str:

@@ -1,0 +1,25 @@
+"""Charts as tests look at them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import plotly.graph_objects as go
+
+from specviz.views.figures import Chart
+
+
+def drawn(chart: Chart) -> go.Figure:
+    """The chart as plotly's own classes take it, which check every field."""
+    data = json.loads(json.dumps(chart.to_json(), allow_nan=False).replace('"@text"', '"#123456"'))
+    return go.Figure(data["data"], data["layout"])
+
+
+def texts(chart: Chart) -> list[str]:
+    return [a["text"] for a in chart.layout["annotations"]]
+
+
+def traces(chart: Chart) -> dict[str, dict[str, Any]]:
+    """Name → trace."""
+    return {trace["name"]: trace for trace in chart.data}
