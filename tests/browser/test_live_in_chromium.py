@@ -22,7 +22,7 @@ def test_a_run_from_load_to_finish_and_a_second_one(open_tab: Callable, toy_url:
     tab.run("Hello")
     tab.page.get_by_text("Finished:").wait_for()
     tab.wait_for_nodes(10)
-    tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3")
+    tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 6")
     assert _legend_total(tab) == tab.nodes()
     first = tab.page.locator(".text").text_content()
     tokens = tab.page.locator(".token").count()
@@ -211,7 +211,7 @@ def test_charts_stand_beside_the_tree_where_there_is_room(
     tab.run("talk")
     tab.page.get_by_text("Finished:").wait_for()
     tab.wait_for_nodes(10)
-    tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3")
+    tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 6")
     tree, text = (tab.page.locator(part).bounding_box() for part in (".network", ".text"))
     gauge = tab.page.locator(".js-plotly-plot").first.bounding_box()
     if beside:
