@@ -13,6 +13,7 @@ import streamlit as st
 
 from specviz.errors import SettingsError
 from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, default_draft, draft_name
+from specviz.ui.latency_lab import as_possible, show_latency_lab
 from specviz.ui.remote_form import A_SERVER, REMOTE, is_remote, let_target_follow, show_remote, whole_name
 from specviz.ui.session import Catalog, Visit
 from specviz.views import words
@@ -48,6 +49,7 @@ def settings_form(
             "Target", _targets(catalog), defaults.target, _target_name, "The model whose output you want."
         )  # fmt: skip
         remote: dict[str, Any] = {}
+        network: dict[str, Any] = {}
         if is_remote(target):
             remote = show_remote(visit, target, defaults)
             target = whole_name(target, remote["remote_model"])
@@ -102,10 +104,12 @@ def settings_form(
                 "Raw prompt", value=defaults.raw, key="raw", persist_state="session",
                 help="Send the prompt as it is, without the model's chat template.",
             )  # fmt: skip
+        if not is_remote(target):
+            network = show_latency_lab(defaults, k, draft)
     return {
         "target": target, "draft": draft, "k": k, "temperature": temperature, "max_tokens": max_tokens, "rule": rule,
         "tau": tau, "top_k": top_k, "top_p": top_p, "seed": seed, "system": system or "", "raw": raw,
-        "min_confidence": min_confidence, **remote,
+        "min_confidence": min_confidence, **remote, **network,
     }, {"target": below_target, "draft": below_draft}  # fmt: skip
 
 
@@ -127,7 +131,7 @@ def as_typed(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
     target = whole_name(target, now.get("remote_model") or "")
     draft = _meant(now["draft"] or fields["draft"], catalog.drafts(target), draft_name)
     draft = _following(draft, fields["target"], target)
-    return now | {"target": target, "draft": draft, "system": now["system"] or ""}
+    return now | {"target": target, "draft": draft, "system": now["system"] or ""} | as_possible(now, target)
 
 
 def _targets(catalog: Catalog) -> list[Choice]:
