@@ -14,6 +14,7 @@ from specviz.settings import Settings
 from specviz.ui import page, session
 from specviz.ui.form import as_typed
 from specviz.ui.key_field import take_key
+from specviz.ui.pacing import show_pacing
 from specviz.ui.prompts import EXAMPLES
 from specviz.ui.remote_form import refuse_secrets, take_secrets_out
 from specviz.ui.session import Catalog, Visit
@@ -44,6 +45,7 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
             on_click=_start, args=(catalog, fields),
         )  # fmt: skip
         st.button("Stop", icon=":material/stop:", disabled=not visit.live, on_click=_stop)
+        show_pacing(visit)
         if visit.run is not None:
             _download(visit.run)
     if refusal := visit.refusal(_asked(catalog, fields)):

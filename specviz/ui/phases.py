@@ -8,7 +8,8 @@ import streamlit as st
 
 from specviz.events import Error, FinishReason
 from specviz.ui import page
-from specviz.views import summary, words
+from specviz.views import pacing, summary, words
+from specviz.views.pacing import Standing
 
 if TYPE_CHECKING:
     from specviz.ports import Progress
@@ -58,15 +59,30 @@ def show_phase(run: Run) -> None:
             else "Waiting for the models.",
             icon=":material/hourglass_top:",
         )
-    elif run.phase == "running":
-        budget = run.settings.max_tokens
-        st.progress(min(1.0, len(state.text) / budget), f"Running: {len(state.text):,} of at most {budget:,} tokens")
-        if run.progress is not None:
-            show_progress(run.progress)
+    elif run.phase in ("running", "finished"):
+        _going_on(run)
     elif run.progress is not None:
         show_progress(run.progress)
     else:
         st.info("Getting ready.", icon=":material/hourglass_top:")
+
+
+def _going_on(run: Run) -> None:
+    """Of a run that is not shown to its end, whatever the models are at."""
+    tokens, budget = len(run.state.text), run.settings.max_tokens
+    said = pacing.sentence(
+        Standing(
+            len(run.state.rounds), run.rounds_computed, tokens, budget,
+            paused=run.pace.paused, finished=run.phase == "finished", full=run.full,
+            rounds_per_s=run.pace.rounds_per_s,
+        )
+    )  # fmt: skip
+    if run.pace.paused:
+        st.info(said, icon=":material/pause_circle:")
+    else:
+        st.progress(min(1.0, tokens / budget), said)
+    if run.progress is not None:
+        show_progress(run.progress)
 
 
 def show_progress(progress: Progress) -> None:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import streamlit as st
 
 from specviz.connection import Secret
+from specviz.pace import Pace
 from specviz.settings import Settings
 from specviz.ui.keys import Keys
 from specviz.ui.live_view import LiveView
+from specviz.views.pacing import RATES, PaceName
 
 if TYPE_CHECKING:
     from specviz.catalog import Choice
@@ -54,6 +56,7 @@ class Visit:
         token: stands in the page's address once there is a run, so that a reload finds it again.
         brought: settings of the run that a reload brought along, or None.
         checks: the newest test of the target and of the draft, where there was one. older: those from before the run.
+        pacing: how fast runs are shown.
         keys: what the visitor has typed to be let in at servers. key_address: what the field for it stands for now.
     """
 
@@ -64,6 +67,7 @@ class Visit:
         self.brought: Settings | None = None
         self.checks: dict[Tried, Check] = {}
         self.older: set[str] = set()
+        self.pacing: PaceName = "free"
         self.keys = Keys()
         self.key_address = ""
         self._lock = threading.Lock()
@@ -88,9 +92,28 @@ class Visit:
         """
         run = host.start(settings, prompt, key=self._key(settings))
         self.stop()
+        run.pace = Pace(RATES[self.pacing], paused=self.pacing == "step")
         self.run, self.view = run, LiveView()
         self.older = {check.id for check in self.checks.values()}
         self._refused.pop("run", None)
+
+    def choose_pace(self, choice: PaceName) -> None:
+        """Show the run at this pace, and those after it. A run that was paused stays so, unless that was its pace."""
+        before, self.pacing = self.pacing, choice
+        if self.run is None:
+            return
+        self.run.pace.set(RATES[choice])
+        if choice == "step":
+            self.run.pace.pause()
+        elif before == "step":
+            self.run.pace.resume()
+
+    def resume(self) -> None:
+        """Let a paused run go on; one that went step by step goes on as it comes."""
+        if self.pacing == "step":
+            self.choose_pace("free")
+        if self.run is not None:
+            self.run.pace.resume()
 
     def test(self, host: ModelHost, what: Tried, settings: Settings) -> None:
         """Test a target or a draft, in place of the test of it before.
@@ -146,6 +169,7 @@ class Visit:
             heir = Visit()
             heir.run, self.run = self.run, None
             heir.keys, self.keys = self.keys, heir.keys
+            heir.pacing = self.pacing
             heir.brought = heir.run.settings
             heir.token, self.token = self.token, heir.token
             return heir

@@ -173,7 +173,7 @@ def test_the_trace_can_be_taken_while_the_run_goes_on(open_tab: Callable, script
     with tab.page.expect_download() as download:
         tab.button("Download trace").click()
     lines = download.value.path().read_text().splitlines()
-    assert [json.loads(line)["type"] for line in lines][:2] == ["run_started", "draft_token"]
+    assert [json.loads(line)["type"] for line in lines][:3] == ["header", "run_started", "draft_token"]
     tab.wait_for_nodes(some + 20)
 
 

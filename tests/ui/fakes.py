@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
+from time import monotonic
 from typing import ClassVar, get_args
 
+from specviz import trace
 from specviz.catalog import Choice
 from specviz.connection import Secret
 from specviz.errors import PromptError, UnknownModelError
-from specviz.events import Done, Error, Event, FinishReason, to_json
+from specviz.events import Done, DraftToken, Error, Event, FinishReason, Metrics, VerifyResult
 from specviz.metrics import RunState
+from specviz.pace import Pace
 from specviz.ports import Progress
 from specviz.settings import Settings
 from specviz.targets.remote.values import Findings
@@ -105,42 +108,63 @@ FINDINGS: dict[str, Findings] = {
 
 
 class FakeRun:
-    """Gives `per_drain` events each time it is drained."""
+    """Computes `per_drain` events each time it is drained, and shows of them what its pace allows."""
+
+    full = False
 
     def __init__(self, settings: Settings, prompt: str) -> None:
         self.id = f"fake-{id(self)}"
         self.settings, self.prompt = settings, prompt
         self.state = RunState()
+        self.pace = Pace()
+        self.rounds_computed = 0
         self.started_at = 0.0
         self.phase, self.progress = WAITS.get(prompt, ("running", None))
         self.queue_position = 2 if self.phase == "queued" else 0
         self.stops = 0
         story = SCENES.get(prompt, SCENES["talk"])() if prompt not in WAITS else Story()
         self._left: Iterator[Event] = iter(story.events)
+        self._computed: deque[Event] = deque()
         self._taken: list[Event] = []
+        self._whole = 0
         self.per_drain = 400 if prompt == "large" else 9
         self.done = False
 
     def drain(self, budget: int = 5000) -> int:
         if self.done or (self.prompt in WAITS and not self.stops):
             return 0
-        events = list(islice(self._left, self.per_drain))
-        if self.stops:
-            events = [_ended(self.state)]
-        for event in events:
-            self._taken.append(event)
-            self.state.apply(event)
+        if not self.stops:
+            self._compute()
+        self.pace.look(monotonic())
+        before = len(self._taken)
+        while self._computed and (self.stops or self.pace.allows(self._computed[0])):
+            self._take(self._computed.popleft())
+        if self.stops and not self.state.finished:
+            self._take(_ended(self.state))
         self.done = self.state.finished
         if self.done:
             self.phase = "finished"
-        return len(events)
+        return len(self._taken) - before
+
+    def _compute(self) -> None:
+        for event in islice(self._left, self.per_drain):
+            self._computed.append(event)
+            self.rounds_computed += isinstance(event, Metrics)
+            if isinstance(event, Done | Error):
+                self.phase = "finished"
+
+    def _take(self, event: Event) -> None:
+        self._taken.append(event)
+        if not isinstance(event, DraftToken | VerifyResult):
+            self._whole = len(self._taken)
+        self.state.apply(event)
 
     def stop(self, timeout: float = 0.0) -> bool:
         self.stops += 1
         return self.done
 
     def trace_lines(self) -> Iterator[str]:
-        return iter([json.dumps(to_json(e)) + "\n" for e in self._taken])
+        return trace.lines(self.settings, self._taken[: self._whole])
 
 
 def _ended(state: RunState) -> Event:

@@ -1,0 +1,57 @@
+"""Beside Run and Stop: how fast a run is shown. A fragment of its own, so that a click redraws nothing else."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import streamlit as st
+
+from specviz.ui import session
+from specviz.ui.session import Visit
+from specviz.views.pacing import NAMES, PaceName
+
+_HELD = "pace"
+
+
+def show_pacing(visit: Visit) -> None:
+    """Draw the choice of a pace, and, while a run lives, what holds it and lets it go."""
+    if _HELD not in st.session_state:
+        st.session_state[_HELD] = visit.pacing
+
+    @st.fragment
+    def pacing() -> None:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pacing"):
+            st.selectbox(
+                "Pace at which the run is shown", get_args(PaceName), format_func=NAMES.__getitem__, key=_HELD,
+                persist_state="session", on_change=_choose, label_visibility="collapsed", width=150, filter_mode=None,
+            )  # fmt: skip
+            if visit.run is not None and visit.live:
+                paused = visit.run.pace.paused
+                st.button(
+                    "Resume" if paused else "Pause", key="pause", on_click=_resume if paused else _pause,
+                    icon=":material/resume:" if paused else ":material/pause:",
+                    help="The models go on meanwhile; their times are the same." if not paused else None,
+                )  # fmt: skip
+                st.button("Step", key="step", icon=":material/skip_next:", on_click=_step, help="Show one round more.")
+
+    pacing()
+
+
+def _choose() -> None:
+    session.visit().choose_pace(st.session_state[_HELD])
+
+
+def _pause() -> None:
+    if run := session.visit().run:
+        run.pace.pause()
+
+
+def _resume() -> None:
+    visit = session.visit()
+    visit.resume()
+    st.session_state[_HELD] = visit.pacing
+
+
+def _step() -> None:
+    if run := session.visit().run:
+        run.pace.step()
