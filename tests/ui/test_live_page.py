@@ -324,7 +324,7 @@ def test_a_prompt_that_does_not_fit_is_an_error_of_the_run(toy: None) -> None:
 def test_a_wait_says_what_for(scene: str, said: str) -> None:
     page = _run(_page(), scene)
     assert said.replace("-", "\\-") in page.info[0].value or said in page.info[0].value
-    assert _buttons(page) == {"Run": False, "Stop": True}
+    assert _buttons(page) == {"Run": False, "Stop": True, "Pause": True, "Step": True}
     assert {m.label: m.value for m in page.metric}["Speed-up"] == "n/a"
 
 
