@@ -1,6 +1,7 @@
 """The baseline is plain decoding, measured; stops do not shorten it."""
 
 import dataclasses
+import threading
 from collections.abc import Generator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from specviz.models.toy import ToyScorer
 from specviz.ports import Capabilities, Progress
 from specviz.settings import Sampling, Settings
 from specviz.targets.local import LocalTarget
+from specviz.targets.simulated_network import SimulatedNetwork
 from tests.toys import TOKENIZER, FixedScorer, LetterTokenizer, toy_target
 
 
@@ -157,3 +159,72 @@ def test_the_stream_fits_the_context() -> None:
 def test_baselines_are_kept_apart_by_address_and_sampling() -> None:
     keys = {baseline.key("openai:m", Sampling(t), where) for t in (0.0, 0.7) for where in ("http://a", "http://b", "")}
     assert len(keys) == 6
+
+
+class Late:
+    """What a simulated network in front of the toy waited, without waiting."""
+
+    def __init__(self, rtt_ms: float = 400.0) -> None:
+        self.slept: list[float] = []
+        self.target = SimulatedNetwork(toy_target(stop_ids=frozenset()), rtt_ms, pause=self.pause, clock=self.clock)
+        self.now = 0.0
+
+    def clock(self) -> float:
+        return self.now
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept.append(seconds)
+
+    @property
+    def round_trips(self) -> float:
+        return sum(self.slept) / (self.target.rtt_ms / 1000)
+
+
+def test_behind_a_simulated_network_there_are_two_and_only_single_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, real, seen = Late(), baseline.autoregressive, list[Progress]()
+
+    def ticks() -> float:
+        late.now += 0.001
+        return late.now
+
+    monkeypatch.setattr(baseline, "autoregressive", lambda *a, **kw: real(*a, **kw, clock=ticks))
+    found = baseline.measure(late.target, [0, 1], Settings(temperature=0.7), on_progress=seen.append)
+    assert late.round_trips == pytest.approx(9), "eight that count, and the first"
+    assert found.complete and found.tokens_per_second and found.per_call_tps
+    assert 1 / found.per_call_tps - 1 / found.tokens_per_second == pytest.approx(0.4)
+    last = {p.what: (p.done, p.total) for p in seen}
+    assert last == {"Measuring plain decoding": (32, 32), "Measuring one call per token": (8, 8)}
+
+
+def test_single_calls_through_a_network_go_past_stop_tokens() -> None:
+    late = Late()
+    limits = dataclasses.replace(late.target.capabilities, stop_ids=frozenset(range(TOKENIZER.vocab_size)))
+    late.target.capabilities = late.target.near.capabilities = limits
+    found = baseline.measure(late.target, [0], Settings())
+    assert found.complete and found.per_call_tps
+
+
+def test_cancelling_while_it_waits_ends_the_measurement() -> None:
+    stop = threading.Event()
+    target = SimulatedNetwork(toy_target(), 3_600_000, cancelled=stop.is_set)
+
+    def seen(progress: Progress) -> None:
+        if progress.what == "Measuring one call per token":
+            stop.set()
+
+    found = baseline.measure(target, [0], Settings(), on_progress=seen, cancelled=stop.is_set)
+    assert found == baseline.Baseline(None, False)
+
+
+def test_half_a_pair_of_baselines_stands_for_its_own_prompt_only() -> None:
+    whole, part = baseline.Baseline(20.0, True), baseline.Baseline(4.0, False)
+    assert baseline.both(whole, part) == baseline.Baseline(20.0, False, 4.0)
+    assert baseline.both(part, whole) == baseline.Baseline(4.0, False, 20.0)
+    assert baseline.both(whole, whole).complete
+
+
+def test_single_calls_are_kept_apart_by_network() -> None:
+    networks = ((0.0, 0.0), (80.0, 0.0), (80.0, 20.0))
+    assert len({baseline.key("toy", Sampling(), network=network) for network in networks}) == 3
+    assert baseline.key("toy", Sampling()) == baseline.key("toy", Sampling(), network=(0.0, 0.0))

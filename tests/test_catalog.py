@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,12 @@ import pytest
 from specviz import catalog
 from specviz.catalog import Builder, Choice, check
 from specviz.decoding import autoregressive, speculative
-from specviz.errors import PairingError, SpecvizError, UnknownModelError, UnsupportedModelError
+from specviz.errors import PairingError, SpecvizError, StoppedError, UnknownModelError, UnsupportedModelError
 from specviz.events import Done, DraftToken, RunStarted
 from specviz.models import store
 from specviz.models.tokenizer import ModelTokenizer
 from specviz.models.toy import ToyTokenizer
+from specviz.ports import Distant
 from specviz.settings import Settings
 from tests.models.tiny import write_tiny_model
 from tests.models.tiny_distilled import write_tiny_distilled
@@ -244,3 +246,25 @@ def test_min_confidence_reaches_every_model_draft(builder: Builder) -> None:
         lengths[draft] = sizes
     assert lengths["toy"][1] < 2 < lengths["toy"][0] and lengths["ngram+toy"][1] < 2 < lengths["ngram+toy"][0]
     assert lengths["ngram"][0] == lengths["ngram"][1], "n-gram lookup alone has no estimate"
+
+
+def test_a_network_goes_in_front_of_the_target_and_the_models_stay_loaded(builder: Builder, tiny: Path) -> None:
+    near = Settings(target=f"local:{tiny}", draft=f"model:{tiny}", seed=5)
+    assert not isinstance(builder.build(near).target, Distant)
+    loaded = dict(builder._loaded)
+    far = replace(near, simulated_rtt_ms=80.0, simulated_jitter_ms=20.0)
+    pair = builder.build(far, cancelled=lambda: True)
+    assert isinstance(pair.target, Distant) and not isinstance(pair.target.near, Distant)
+    assert (pair.target.rtt_ms, pair.target.jitter_ms, pair.target.name) == (80.0, 20.0, near.target)
+    assert builder._loaded == loaded
+    with pytest.raises(StoppedError):
+        pair.target.verify([0], [], far.sampling, far.acceptance_rule, np.random.default_rng(0))
+
+
+def test_the_delays_have_the_seed_of_the_run(builder: Builder) -> None:
+    drawn = []
+    for seed in (5, 5, 6):
+        target = builder.build(Settings(target="toy", seed=seed, simulated_rtt_ms=2, simulated_jitter_ms=2)).target
+        drawn.append(target._delays.random())  # type: ignore[attr-defined]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0] != np.random.default_rng(5).random(), "the sampler's stream is another one"

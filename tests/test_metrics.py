@@ -120,6 +120,13 @@ def test_what_a_run_is_compared_with(way: Way, tps: float | None, per_call: floa
     assert state.baseline == kind
 
 
+def test_behind_a_simulated_network_a_run_is_compared_with_what_is_on_this_side_of_it() -> None:
+    state, _ = run_state()
+    assert state.started is not None
+    state.started = dataclasses.replace(state.started, baseline_tps=5.0, per_call_tps=5.0, simulated_rtt_ms=0.5)
+    assert state.baseline == "plain decoding without the network"
+
+
 @pytest.mark.parametrize("name", ["drafted", "tested", "accepted", "emitted"])
 def test_the_running_sums_are_those_of_all_rounds(name: str) -> None:
     state, _ = run_state()

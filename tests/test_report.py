@@ -82,3 +82,33 @@ def test_a_local_summary_is_as_it_was(capsys: pytest.CaptureFixture[str]) -> Non
     err = capsys.readouterr().err
     assert "40.0 tokens/s over 2 tokens, 50.0 in plain decoding: 0.80 x, slower than plain decoding" in err
     assert "verified by" not in err
+
+
+def far(**options: Any) -> Story:
+    """130 ms and 2 tokens a round, 80 ms of them on the way: 15.4 tokens/s."""
+    story = Story(**{"baseline_tps": 20.0, "per_call_tps": 8.0, "network": (80.0, 20.0)} | options)
+    return story.round(["a", "b"], 1, "c").round(["a", "b"], 1, "c").round(["a", "b"], 1, "c").done()
+
+
+def test_a_run_behind_a_simulated_network_says_so_and_has_both_baselines() -> None:
+    data = summary(far().state())
+    assert (data["simulated_rtt_ms"], data["simulated_jitter_ms"]) == (80.0, 20.0)
+    assert data["baseline"] == "plain decoding without the network" and data["way"] == "rows"
+    assert data["speedup"] == pytest.approx(2 / 0.13 / 20) and data["speedup_per_call"] == pytest.approx(2 / 0.13 / 8)
+    assert data["time_ms"]["network"] == 240.0
+    assert summary(Story().state())["simulated_rtt_ms"] == 0.0
+
+
+def test_the_summary_in_words_names_the_simulated_network_beside_the_speed(capsys: pytest.CaptureFixture[str]) -> None:
+    print_summary(far().state())
+    *_, network, speed = capsys.readouterr().err.splitlines()
+    assert network == "simulated network: 80 ms ± 20 ms in front of every call"
+    assert speed == (
+        "15.4 tokens/s over 4 tokens, 20.0 in plain decoding without the network: 0.77 x, slower than plain decoding "
+        "without the network; 8.0 with one call per token: 1.92 x one call per token"
+    )
+    print_summary(far(per_call_tps=None, network=(80.0, 0.0)).state())
+    said = capsys.readouterr().err
+    assert "simulated network: 80 ms in front" in said and "one call per token" not in said
+    print_summary(Story().state())
+    assert "network" not in capsys.readouterr().err

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from specviz import baseline
 from specviz.catalog import Builder, check
 from specviz.connection import Secret
 from specviz.errors import DownloadError, PromptError, RunError, UnknownModelError
@@ -17,6 +18,7 @@ from specviz.ports import OnProgress, Progress, Verdict
 from specviz.run import Run
 from specviz.runner import ModelHost
 from specviz.settings import Settings
+from specviz.targets.simulated_network import SimulatedNetwork
 from specviz.trace import parse
 
 TOY = Settings(target="toy", draft="toy", max_tokens=60)
@@ -370,3 +372,70 @@ def test_baselines_of_one_name_at_two_addresses_are_two(hosts: Callable[..., Mod
         served.where = where
         drained(host.start(TOY, "the"))
     assert [where for _, where, *_ in host._baselines] == ["http://one", "http://two"]
+
+
+def far(rtt_ms: float, jitter_ms: float = 0.0, **options: Any) -> Settings:
+    settings = dataclasses.replace(TOY, max_tokens=12, **options)
+    return dataclasses.replace(settings, simulated_rtt_ms=rtt_ms, simulated_jitter_ms=jitter_ms)
+
+
+def test_a_run_behind_a_simulated_network_differs_in_its_times_alone(hosts: Callable[..., ModelHost]) -> None:
+    host = hosts()
+    here, there = (drained(host.start(far(rtt, temperature=1.0), "the")).state for rtt in (0.0, 5.0))
+    assert here.done and there.done and here.done.token_ids == there.done.token_ids
+    assert here.started and there.started
+    assert (here.baseline, there.baseline) == ("plain decoding", "plain decoding without the network")
+    assert here.started.per_call_tps is None and (there.started.per_call_tps or 0) < 200
+    assert here.started.baseline_tps == there.started.baseline_tps, "measured once"
+    assert all(m.split.network_ms == 0 for m in here.rounds)
+    assert all((m.split.network_ms or 0) >= 5 and m.split.other_ms >= 0 for m in there.rounds)
+    assert there.done.baseline_tps == there.started.baseline_tps
+
+
+def test_what_is_measured_without_the_network_stands_for_every_network(
+    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[str] = []
+    for what in ("measure", "measure_calls"):
+        real = getattr(baseline, what)
+        monkeypatch.setattr(baseline, what, lambda *a, w=what, r=real, **kw: measured.append(w) or r(*a, **kw))
+    host = hosts()
+    for settings in (far(1.0), far(1.0), far(2.0), far(2.0, 1.0), far(0.0), far(2.0)):
+        drained(host.start(settings, "the"))
+    assert measured == ["measure", "measure_calls", "measure_calls", "measure_calls"]
+
+
+def test_stop_ends_a_run_that_waits_for_the_simulated_network(hosts: Callable[..., ModelHost]) -> None:
+    entered = threading.Event()
+
+    class Far:
+        def build(self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool], *_: Any) -> Pair:
+            pair = Builder().build(settings)
+
+            def asked() -> bool:
+                entered.set()
+                return cancelled()
+
+            # Far longer than the test is patient: the run ends only if the wait does.
+            return dataclasses.replace(pair, target=SimulatedNetwork(pair.target, 3_600_000, cancelled=asked))
+
+    run = hosts(Far).start(TOY, "the")
+    assert entered.wait(20)
+    assert run.stop(20.0)
+    done = drained(run).state.done
+    assert done and done.finish_reason == "stopped" and run.state.error is None
+
+
+def test_a_test_of_a_model_goes_past_the_simulated_network(hosts: Callable[..., ModelHost]) -> None:
+    asked: list[Settings] = []
+
+    class Noted:
+        def build(self, settings: Settings, *_: Any) -> Pair:
+            asked.append(settings)
+            return Builder().build(settings)
+
+    host = hosts(Noted)
+    for what in ("target", "draft"):
+        check = host.test(what, far(2000, 1000))  # type: ignore[arg-type]
+        assert check._finished.wait(20) and check.result and not check.error
+    assert [(s.simulated_rtt_ms, s.simulated_jitter_ms) for s in asked] == [(0, 0), (0, 0)]

@@ -38,6 +38,12 @@ from specviz.settings import ENVIRONMENT, SECRETS, Settings, draft_name, split_d
         ("min_confidence", 1, "below 1, not 1"),
         ("min_confidence", math.nan, "not nan"),
         ("min_confidence", True, "not True"),
+        ("simulated_rtt_ms", -1, "the simulated RTT in ms must be a number from 0 to 2000, not -1"),
+        ("simulated_rtt_ms", 2000.5, "not 2000.5"),
+        ("simulated_rtt_ms", math.nan, "not nan"),
+        ("simulated_jitter_ms", -0.5, "the simulated jitter in ms must be a number from 0 to 1000, not -0.5"),
+        ("simulated_jitter_ms", 1001, "not 1001"),
+        ("simulated_jitter_ms", 5, "at most the simulated RTT, 0 ms, not 5 ms"),
         ("ngram_min", 0, "shortest n-gram"),
         ("ngram_max", 0, "longest n-gram"),
         ("target", " ", "target has no name"),
@@ -197,3 +203,32 @@ def test_min_confidence_from_the_environment() -> None:
     assert Settings.resolve(environment={"SPECVIZ_MIN_CONFIDENCE": "0.3"}).min_confidence == 0.3
     with pytest.raises(SettingsError, match="SPECVIZ_MIN_CONFIDENCE must be a number, not 'high'"):
         Settings.resolve(environment={"SPECVIZ_MIN_CONFIDENCE": "high"})
+
+
+def test_jitter_is_at_most_the_round_trip() -> None:
+    assert Settings(simulated_rtt_ms=80, simulated_jitter_ms=80).simulated_jitter_ms == 80
+    with pytest.raises(SettingsError, match="at most the simulated RTT, 80 ms, not 80.5 ms: .* Lower the jitter"):
+        Settings(simulated_rtt_ms=80, simulated_jitter_ms=80.5)
+
+
+@pytest.mark.parametrize("target", ["openai:some-model", "openai", "openai:"])
+def test_a_network_in_front_of_a_server_is_refused_with_the_remedy(target: str) -> None:
+    with pytest.raises(SettingsError, match=f"{target} has a real one.*at 0, or take a local: target or toy"):
+        Settings(target=target, simulated_rtt_ms=1)
+    with pytest.raises(SettingsError, match="openai:m has a real one"):
+        Settings.resolve({"target": "openai"}, environment={"TARGET_MODEL": "m", "SPECVIZ_SIMULATED_RTT_MS": "1"})
+    assert Settings(target=target, simulated_rtt_ms=0).target == target
+
+
+def test_a_network_from_the_environment_and_into_json() -> None:
+    named = {"SPECVIZ_SIMULATED_RTT_MS": "80", "SPECVIZ_SIMULATED_JITTER_MS": "2.5"}
+    found = Settings.resolve({"simulated_rtt_ms": 100.0}, environment=named)
+    assert (found.simulated_rtt_ms, found.simulated_jitter_ms) == (100, 2.5)
+    assert found.to_json() | {"simulated_rtt_ms": 80.0} == Settings.resolve(environment=named).to_json()
+    with pytest.raises(SettingsError, match="SPECVIZ_SIMULATED_RTT_MS must be a number, not 'far'"):
+        Settings.resolve(environment={"SPECVIZ_SIMULATED_RTT_MS": "far"})
+
+
+def test_without_the_network_everything_else_stays() -> None:
+    there = Settings(target="toy", k=7, seed=3, simulated_rtt_ms=80, simulated_jitter_ms=20)
+    assert there.without_network() == Settings(target="toy", k=7, seed=3)

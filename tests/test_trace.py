@@ -17,9 +17,10 @@ import pytest
 from specviz import trace
 from specviz.decoding import speculative
 from specviz.errors import TraceError
-from specviz.events import Done, Error, Event, Metrics, to_json
+from specviz.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
 from specviz.metrics import RunState
 from specviz.settings import Settings
+from specviz.targets.simulated_network import SimulatedNetwork
 from tests.toys import TOKENIZER, toy_draft, toy_target
 
 SETTINGS = Settings(max_tokens=40, target="toy", draft="toy")
@@ -200,3 +201,21 @@ def test_a_secret_of_digits_leaves_numbers_alone(events: list[Event]) -> None:
     started = dataclasses.replace(events[0], started_at=1795842622.5, prompt_text="it is 1795842622")  # type: ignore[type-var]
     text = trace.line(to_json(started), ["1795842622"])
     assert json.loads(text)["started_at"] == 1795842622.5 and json.loads(text)["prompt_text"] == "it is [secret]"
+
+
+def test_a_simulated_network_is_said_in_the_header_and_where_the_run_starts() -> None:
+    settings = dataclasses.replace(SETTINGS, max_tokens=4, simulated_rtt_ms=2.0, simulated_jitter_ms=0.5)
+    target = SimulatedNetwork(toy_target(), 2.0, 0.5)
+    events = list(speculative(toy_draft(), target, TOKENIZER.encode("the"), settings, np.random.default_rng(0)))
+    recording = trace.parse(trace.lines(settings, events))
+    assert list(recording.events) == events
+    assert recording.header["settings"]["simulated_rtt_ms"] == 2.0
+    started, *_ = recording.events
+    assert isinstance(started, RunStarted) and (started.simulated_rtt_ms, started.simulated_jitter_ms) == (2.0, 0.5)
+    assert started.settings["simulated_jitter_ms"] == 0.5
+
+
+def test_a_trace_from_before_networks_were_simulated_has_none(events: list[Event]) -> None:
+    data = to_json(events[0])
+    del data["simulated_rtt_ms"], data["simulated_jitter_ms"]
+    assert from_json(data) == events[0]

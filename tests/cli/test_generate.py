@@ -305,3 +305,39 @@ def test_a_remote_target_that_lacks_something(
     assert main(["generate", "--prompt", "hi", *arguments]) == 2
     out, err = capsys.readouterr()
     assert words in err and out == "" and "secret-word" not in err
+
+
+def test_a_simulated_network_costs_time_and_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    common = ["generate", "--prompt", "the draft", *TOY, "--temperature", "0.8", "--max-tokens", "12", "--json"]
+    assert main([*common, "--no-baseline"]) == 0
+    here = json.loads(capsys.readouterr().out)
+    network = ["--simulated-rtt-ms", "6", "--simulated-jitter-ms", "2", "--trace", str(trace)]
+    assert main([*common, *network]) == 0
+    out, err = capsys.readouterr()
+    there = json.loads(out)
+    assert there["token_ids"] == here["token_ids"] and here["time_ms"]["network"] == 0
+    assert (there["simulated_rtt_ms"], there["simulated_jitter_ms"]) == (6, 2)
+    assert there["time_ms"]["network"] >= 4 * there["rounds"]
+    assert sum(v for k, v in there["time_ms"].items() if k != "wall") == pytest.approx(there["time_ms"]["wall"])
+    assert there["baseline"] == "plain decoding without the network" and there["per_call_tokens_per_second"] < 250
+    assert "Measuring plain decoding" in err and "Measuring one call per token" in err
+    assert main(["replay", str(trace)]) == 0
+    assert "simulated network: 6 ms ± 2 ms in front of every call" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--simulated-rtt-ms", "-1"], "from 0 to 2000, not -1"),
+        (["--simulated-rtt-ms", "2001"], "not 2001"),
+        (["--simulated-rtt-ms", "10", "--simulated-jitter-ms", "11"], "at most the simulated RTT, 10 ms, not 11 ms"),
+        (["--simulated-jitter-ms", "1"], "at most the simulated RTT, 0 ms"),
+        (["--target", "openai:m", "--simulated-rtt-ms", "10"], "openai:m has a real one"),
+    ],
+)
+def test_a_network_that_cannot_be_is_exit_code_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", "--prompt", "hi", *TOY, *arguments]) == 2
+    assert words in capsys.readouterr().err
