@@ -277,11 +277,23 @@ Event = RunStarted | DraftToken | VerifyResult | Metrics | Done | Error
 _KINDS: dict[str, type[Any]] = {k.type: k for k in (RunStarted, DraftToken, VerifyResult, Metrics, Done, Error)}
 
 
+def _alternative(data: Any) -> Alternative:
+    token_id, token, logprob, prob = data
+    share = _share(prob)
+    if share is None:
+        raise TypeError(f"{data!r} has no probability")
+    return Alternative(*_token(token_id, token), float(logprob), share)
+
+
 def _candidate(data: Any) -> Candidate:
     token_id, token, p, q = data
-    if isinstance(token_id, bool) or not isinstance(token_id, int) or not isinstance(token, str):
-        raise TypeError(f"{data!r} is no candidate")
-    return Candidate(token_id, token, _share(p), _share(q))
+    return Candidate(*_token(token_id, token), _share(p), _share(q))
+
+
+def _token(token_id: Any, name: Any) -> tuple[int, str]:
+    if isinstance(token_id, bool) or not isinstance(token_id, int) or not isinstance(name, str):
+        raise TypeError(f"{token_id!r}, {name!r} is no token")
+    return token_id, name
 
 
 def _share(value: Any) -> float | None:
@@ -298,9 +310,13 @@ _FROM_JSON: dict[str, Any] = {
     "guarantee": lambda v: Guarantee(**v),
     "split": lambda v: TimeSplit(**v),
     "total": lambda v: TimeSplit(**v),
-    "top_tokens": lambda v: tuple(Alternative(a[0], a[1], float(a[2]), a[3]) for a in v),
+    "top_tokens": lambda v: tuple(map(_alternative, v)),
     "candidates": lambda v: tuple(map(_candidate, v)),
     "overlap": _share,
+    "p": _share,
+    "q": _share,
+    "u": _share,
+    "acceptance_prob": _share,
     "token_bytes": bytes.fromhex,
     "final_token_bytes": bytes.fromhex,
     "prompt_ids": tuple,
