@@ -9,6 +9,7 @@ import streamlit as st
 from specviz.ui import phases
 from specviz.ui.session import Visit
 from specviz.views import summary, words
+from specviz.views.advice import advice
 from specviz.views.summary import BadgeColour, Tone
 
 if TYPE_CHECKING:
@@ -100,3 +101,5 @@ def _cards(run: Run) -> None:
     latest = run.state.latest
     if latest is not None and latest.note:
         st.caption(f"Last round: {words.escape_markdown(latest.note)}")
+    for said in advice(run.state):
+        st.caption(words.escape_markdown(said))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from specviz.events import Guarantee, GuaranteeKind
-from specviz.metrics import Baseline, RunState
+from specviz.events import Guarantee, GuaranteeKind, Metrics
+from specviz.metrics import WINDOW, Baseline, RunState
 from specviz.settings import Settings
 from specviz.views import words
+from specviz.views.billing import billed_in_all, billed_parts
 from specviz.views.speed import is_remote, is_simulated, speeds
 
 Tone = Literal["good", "bad", "neutral"]
@@ -92,22 +93,16 @@ def speedup_per_call(state: RunState) -> Figure:
 
 def billed(state: RunState) -> Figure:
     """Tokens that the server counted, and how many calls a round took."""
-    prompt, output = ([getattr(m, f"billed_{what}_tokens") for m in state.rounds] for what in ("prompt", "completion"))
-    known = [m.billed_tokens for m in state.rounds if m.billed_tokens is not None]
-    calls = [m.requests for m in state.rounds if m.requests is not None]
-    partly = "at least " if len(known) < len(state.rounds) else ""
+    sums, total = state.sums, billed_in_all(state)
+    partly = "at least " if sums.unbilled else ""
+    calls = sums.requests / sums.asking if sums.asking else None
     return Figure(
         "Billed tokens",
-        f"{partly}{sum(known):,}" if known else words.NOT_KNOWN,
-        f"{_sum(prompt)} prompt + {_sum(output)} output" if known else "the server does not say",
+        words.NOT_KNOWN if total is None else f"{partly}{total:,}",
+        "the server does not say" if total is None else billed_parts(state),
         "What the server counted for this run, without its baselines: a batch of prefixes bills the prompt once for "
-        f"each. Calls per round: {words.number(sum(calls) / len(calls) if calls else None)}.",
+        f"each. Calls per round: {words.number(calls)}.",
     )
-
-
-def _sum(counts: list[int | None]) -> str:
-    known = [n for n in counts if n is not None]
-    return f"{sum(known):,}" if known else words.NOT_KNOWN
 
 
 def _times(factor: float | None) -> str:
@@ -132,7 +127,7 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
             "Accepted per round",
             words.number(latest.accepted_per_round if latest else None),
             f"of {'at most ' if settings.min_confidence else ''}K = {settings.k} drafted",
-            "Mean over all rounds, without the token that the target adds itself.",
+            f"Mean over all rounds, without the token that the target adds itself. {_rates(latest)}",
         ),
         Figure(
             "Tokens per round",
@@ -147,6 +142,14 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
             f"Tokens emitted so far; the budget is {settings.max_tokens:,}.",
         ),
     ]
+
+
+def _rates(latest: Metrics | None) -> str:
+    overall, rolling = (latest.overall_acceptance_rate, latest.acceptance_rate) if latest else (None, None)
+    return (
+        f"Acceptance rate, accepted of the tokens that the rule got to: {words.percent(overall)} over the whole run, "
+        f"{words.percent(rolling)} over the last {WINDOW} rounds."
+    )
 
 
 def green_limit(k: int) -> str:

@@ -78,6 +78,15 @@ def test_accepted_and_tokens_per_round_are_two_numbers_with_two_names():
     assert _card(state, "Tokens per round").value == "1.23"
 
 
+def test_the_acceptance_rate_is_told_overall_and_for_the_last_rounds():
+    story = Story()
+    for i in range(100):
+        story.round(["a"], int(i >= 50), "b")
+    said = _card(story.state(), "Accepted per round").help
+    assert "50 % over the whole run, 100 % over the last 50 rounds" in said
+    assert "n/a over the whole run" in _card(RunState(), "Accepted per round").help
+
+
 def test_nothing_is_zero_before_it_is_known():
     values = {f.name: f.value for f in summary.numbers(RunState(), Settings())}
     assert values == {"Speed-up": "n/a", "Accepted per round": "n/a", "Tokens per round": "n/a", "Output": "0"}

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 from specviz.metrics import RunState
-from specviz.views import words
+from specviz.views.billing import billed_in_all, billed_parts
 from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
 from specviz.views.palette import LOOKS, TIME_COLOURS
 from specviz.views.speed import is_remote
@@ -20,7 +20,7 @@ def billed_bars(state: RunState) -> Chart | None:
     numbers = [m.round + 1 for m in rounds]
     prompt = [m.billed_prompt_tokens for m in rounds]
     output = [m.billed_completion_tokens for m in rounds]
-    total = in_all(state)
+    total = billed_in_all(state)
     data = [
         _bars(numbers, prompt, "prompt", TIME_COLOURS["target"]),
         _bars(numbers, output, "output", LOOKS["resampled"].colour),
@@ -43,28 +43,12 @@ def billed_bars(state: RunState) -> Chart | None:
         "", {"rangemode": "tozero", "nticks": 5, "tickformat": "~s", "overlaying": "y", "side": "right",
              "showgrid": False},
     )  # fmt: skip
-    note = told_in_all(state)
+    at_least = "at least " if state.sums.unbilled else ""
+    note = f"{at_least}{total:,} in all: {billed_parts(state)}" if total is not None else ""
     if total is None:
         note = "the server does not say" if rounds else NO_ROUND
         say_not_known(drawn)
     return Chart("Billed tokens per round", note, note, data, drawn)
-
-
-def in_all(state: RunState) -> int | None:
-    """What the server has counted so far; None where it never did."""
-    sums = state.sums
-    known = [n for n in (sums.billed_prompt, sums.billed_completion) if n is not None]
-    return sum(known) if known else None
-
-
-def told_in_all(state: RunState) -> str:
-    """The sum and its two parts, in words; at least that much where some rounds were not counted."""
-    sums, total = state.sums, in_all(state)
-    if total is None:
-        return words.NOT_KNOWN
-    at_least = "at least " if sums.unbilled else ""
-    prompt, output = (words.NOT_KNOWN if n is None else f"{n:,}" for n in (sums.billed_prompt, sums.billed_completion))
-    return f"{at_least}{total:,} in all: {prompt} prompt + {output} output"
 
 
 def _sums_so_far(total: int | None, bills: list[int | None]) -> list[int]:

@@ -1,0 +1,157 @@
+"""What a run's own numbers say about its K, and about what makes it slow. Plain sentences; estimates are called so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import accumulate
+from typing import Any
+
+from specviz.events import TimeSplit
+from specviz.metrics import RunState
+from specviz.views import words
+from specviz.views.speed import is_remote, is_simulated, speeds
+
+#: Fewer rounds than this found no advice, and fewer than that no word about what is slow.
+FOUNDED, TOLD = 20, 5
+#: An estimate is worth a word if it promises so much more speed; drafts are wasted when so many are thrown away.
+_WORTH, _WASTED, _NEARLY_ALL = 1.1, 0.5, 0.8
+
+_DOING: dict[str, str] = {
+    "draft": "drafting",
+    "network": "the network",
+    "waiting": "waiting for the server",
+    "target": "the target's computing",
+    "call": "the calls to the server",
+    "rule": "the acceptance rule",
+    "other": "the loop around it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What another K would have given.
+
+    Attributes:
+        k: tokens to draft. tokens_per_second: estimated for it. now: as measured with the K of the run.
+        verify_shrinks: whether a shorter block was taken to be cheaper to verify, down to the cost of a plain token;
+            where that is not measured it was taken to cost the same.
+    """
+
+    k: int
+    tokens_per_second: float
+    now: float
+    verify_shrinks: bool
+
+    @property
+    def gain(self) -> float:
+        """Times as fast."""
+        return self.tokens_per_second / self.now
+
+
+def advice(state: RunState) -> list[str]:
+    """Sentences worth standing under the numbers of a run; none while all is well or too little is known."""
+    return [said for said in (what_is_slow(state), wasted_drafts(state)) if said]
+
+
+def best_k(state: RunState) -> Estimate | None:
+    """The K, up to the one in use, that would have been the fastest in this run; None where that cannot be told.
+
+    Cutting the blocks at k keeps what was kept before position k, so the tokens per round are counted, not modelled.
+    Of the time, drafting goes with the tokens drafted, and verifying lies between that of a plain token (measured as
+    the baseline) and that of the whole block; what is left of a round stays. All of it without the first round.
+    """
+    count = len(state.rounds)
+    now = speeds(state).speculative
+    if count < FOUNDED or not now or not state.sums.drafted:
+        return None
+    drafted = [n / count for n in accumulate(state.proposed)]
+    kept = [n / count for n in accumulate(state.kept)]
+    kept += kept[-1:] * (len(drafted) - len(kept)) if kept else [0.0] * len(drafted)
+    mean = _mean_times(state)
+    verify_one = min(_plain_token_ms(state) or mean.verify_ms, mean.verify_ms)
+
+    def speed(k: int) -> float:
+        share = drafted[k - 1] / drafted[-1]
+        ms = (
+            share * mean.draft_ms
+            + verify_one
+            + share * (mean.verify_ms - verify_one)
+            + mean.rule_ms
+            + max(0.0, mean.other_ms)
+        )
+        return (1 + kept[k - 1]) / ms if ms > 0 else 0.0
+
+    whole = len(drafted)
+    best = max(range(1, whole + 1), key=speed)
+    if not speed(whole):
+        return None
+    return Estimate(best, now * speed(best) / speed(whole), now, verify_one < mean.verify_ms)
+
+
+def wasted_drafts(state: RunState) -> str:
+    """That most drafts are thrown away or another K would be faster, and which; empty where neither is so."""
+    estimate, thrown = best_k(state), state.sums.drafted - state.sums.accepted
+    if estimate is None:
+        return ""
+    share = thrown / state.sums.drafted
+    wasted = f"Wasted drafts: {words.percent(share)} of the drafted tokens were thrown away "
+    wasted += f"({thrown:,} of {state.sums.drafted:,})."
+    if estimate.gain >= _WORTH:
+        return f"{wasted} {_in_words(estimate, state)}" if share >= _WASTED else _in_words(estimate, state)
+    if share < _NEARLY_ALL:
+        return ""
+    return f"{wasted} By the estimate from this run's own times a smaller K is hardly faster: drafting costs little."
+
+
+def what_is_slow(state: RunState) -> str:
+    """What a run that is slower than its baseline spends its time on; empty for one that is not."""
+    speedup, latest = speeds(state).speedup, state.latest
+    if speedup is None or speedup >= 1 or latest is None or len(state.rounds) < TOLD:
+        return ""
+    mean = _mean_times(state)
+    parts = {
+        "draft": mean.draft_ms, "network": mean.network_ms, "waiting": mean.queue_ms, "target": mean.target_ms,
+        "call": mean.call_ms, "rule": mean.rule_ms, "other": mean.other_ms,
+    }  # fmt: skip
+    part, most = max(((name, ms or 0.0) for name, ms in parts.items()), key=lambda named: named[1])
+    tokens = (state.sums.emitted - state.rounds[0].emitted) / (len(state.rounds) - 1)
+    largest = f"{_ms(most)} or {words.percent(most / mean.wall_ms)}"
+    return (
+        f"Slower than {state.baseline}: a round takes {_ms(mean.wall_ms)} for {words.number(tokens)} tokens, "
+        f"{state.baseline} {_ms(mean.wall_ms * speedup)} for as many. The largest part, {largest}, is {_DOING[part]}."
+    )
+
+
+def _in_words(estimate: Estimate, state: RunState) -> str:
+    verify = (
+        "verifying taken to lie between a plain token's time and the block's"
+        if estimate.verify_shrinks
+        else "verifying taken to cost the same for fewer tokens"
+    )
+    tps, now = (words.number(value, 1) for value in (estimate.tokens_per_second, estimate.now))
+    return (
+        f"Estimate: K = {estimate.k} would give about {tps} tokens/s instead of {now}. It is computed from this run's "
+        f"acceptance by position over {len(state.rounds):,} rounds and its measured times, {verify}."
+    )
+
+
+def _mean_times(state: RunState) -> TimeSplit:
+    """Per round, without the first one, which reads the prompt."""
+    assert state.latest is not None
+    total, first, count = state.latest.total, state.rounds[0].split, len(state.rounds) - 1
+    return TimeSplit(*(_mean(getattr(total, f.name), getattr(first, f.name), count) for f in fields(TimeSplit)))
+
+
+def _mean(total: float | None, first: float | None, count: int) -> Any:
+    return None if total is None else (total - (first or 0.0)) / count
+
+
+def _plain_token_ms(state: RunState) -> float | None:
+    """What verifying nothing at all would take: one token by the way that a round goes."""
+    speed = speeds(state)
+    tps = speed.per_call if is_remote(state) or is_simulated(state) else speed.plain
+    return 1000 / tps if tps else None
+
+
+def _ms(value: float) -> str:
+    return words.number(value, 1 if value < 100 else 0, "ms")
