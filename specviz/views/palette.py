@@ -61,8 +61,10 @@ TIME_COLOURS: dict[str, str] = {
 
 
 def css_variables() -> str:
-    """The colours as CSS custom properties of a component's root: `--accepted`, `--rejected`, and so on."""
-    return ":host{" + "".join(f"--{status}:{look.colour};" for status, look in LOOKS.items()) + "}"
+    """The colours as CSS custom properties of a component's root: `--accepted`, `--draft`, and so on."""
+    models = {name: TIME_COLOURS[name] for name in ("draft", "target")}
+    colours = {status: look.colour for status, look in LOOKS.items()} | models
+    return ":host{" + "".join(f"--{name}:{colour};" for name, colour in colours.items()) + "}"
 
 
 def to_json() -> dict[str, dict[str, object]]:

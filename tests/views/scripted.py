@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from specviz.events import (
+    Candidate,
     Done,
     DraftToken,
     Error,
@@ -19,6 +20,8 @@ from specviz.events import (
 from specviz.metrics import RunState, Tally
 from specviz.ports import Verdict
 
+#: What decides in a story, unless it is a server's.
+TERMS = {"rule": "probabilistic", "temperature": 0.8}
 EXACT = Guarantee("EXACT", "Rejection sampling: every token is distributed as the target's own.")
 
 
@@ -47,6 +50,24 @@ def token_name(token: Token) -> str:
     return token
 
 
+def _rows(acceptance: float) -> tuple[list[float], list[float]]:
+    """p and q over five tokens, of which the first is drafted and kept with this probability."""
+    q = [0.5, 0.1, 0.2, 0.15, 0.05]
+    left = 1 - q[0] * acceptance
+    return [q[0] * acceptance, 0.5 * left, 0.25 * left, 0.15 * left, 0.1 * left], q
+
+
+def _candidates(
+    draft: Token | None, at: int, final: Token | None, p: list[float] | None, q: list[float] | None
+) -> tuple[Candidate, ...]:
+    """The drafted token and four others, of which the second is drawn in its place where it is refused."""
+    if draft is None or p is None or q is None:
+        return ()
+    second = (200 + at, token_name(final)) if final is not None else (301, " other")
+    tokens = [(100 + at, token_name(draft)), second, (302, "<b>third</b>"), (303, "\u202efourth"), (304, "x" * 300)]
+    return tuple(Candidate(i, name, pi, qi) for (i, name), pi, qi in zip(tokens, p, q, strict=True))
+
+
 @dataclass
 class Story:
     """Writes a run's events round by round.
@@ -72,7 +93,7 @@ class Story:
         self.tally = Tally(self.baseline_tps)
         self.events.append(
             RunStarted(
-                "scripted", "toy", "toy", {}, self.guarantee, True, 300, 4096, (1, 2), self.prompt_text, 0.0,
+                "scripted", "toy", "toy", dict(TERMS), self.guarantee, True, 300, 4096, (1, 2), self.prompt_text, 0.0,
                 self.baseline_tps, self.per_call_tps, self.way, *self.network,
             )
         )  # fmt: skip
@@ -93,12 +114,16 @@ class Story:
             draft = drafts[i] if i < len(drafts) else None
             kept = draft if status == "accepted" else final if status in ("rejected", "bonus") else None
             judged = status in ("accepted", "rejected")
+            p, q = _rows(acceptance) if judged and self.way == "rows" else (None, None)
             self.events.append(
                 VerifyResult(
                     number, i, start + i, status, None if draft is None else token_name(draft), 100 + i,  # type: ignore[arg-type]
                     None if kept is None else token_name(kept), None if kept is None else 200 + i,
                     None if kept is None else token_bytes(kept), logprob, logprob, logprob,
-                    acceptance if judged else None, None, None, None, entropy, (), 5.0,
+                    acceptance if judged else None, p and p[0], q and q[0],
+                    (acceptance / 2 if status == "accepted" else (1 + acceptance) / 2) if p else None, entropy, (), 5.0,
+                    _candidates(draft, i, kept if status == "rejected" else None, p, q),
+                    sum(map(min, p, q)) if p and q else None,
                 )
             )  # fmt: skip
             if kept is not None:

@@ -1,15 +1,214 @@
-// What is known about the token that is looked at. Model text enters through textContent only.
+// All that is known about the token that is looked at. Model text enters the page through textContent only.
+// The elements are made once and filled anew: nothing jumps or flickers, and a pressed button keeps the focus.
 specviz.inspector = (component) => {
   const { parentElement: root, data } = component;
-  const state = (root.__specviz ??= { have: 0, reset: () => root.querySelector(".inspector").replaceChildren() });
+  const state = (root.__specviz ??= newInspector(root));
+  state.component = component;
   const known = specviz.take(state, data, component);
+  specviz.chosenIs(data.run, data.selected);
   if (known !== null) {
-    const box = root.querySelector(".inspector");
-    box.replaceChildren();
-    for (const item of data.items) box.append(specviz.element("pre", "facts", item.facts));
+    state.detail = data.items.at(-1) ?? null;
+    if (state.detail) fillInspector(state, state.detail);
+    showInspector(state);
+    tellDetail(state);
   }
   return specviz.whenGone(root, () => {
     clearTimeout(state.askAgain);
+    state.forget();
     delete root.__specviz;
   });
 };
+
+function newInspector(root) {
+  const state = { ...newCard(root.querySelector(".inspector")), have: 0, detail: null };
+  state.reset = () => {
+    state.detail = null;
+    showInspector(state);
+  };
+  state.forget = specviz.onChoice(root, () => showInspector(state));
+  const go = (button, to) => (button.onclick = () => specviz.choose(state.component, state.run, to()));
+  go(state.previous, () => state.detail.go.previous);
+  go(state.next, () => state.detail.go.next);
+  go(state.sibling, () => state.detail.go.sibling);
+  go(state.close, () => null);
+  return state;
+}
+
+// What is chosen here counts at once; what is known about it comes with the server's next message.
+function showInspector(state) {
+  const { run, id } = specviz.chosen;
+  const chosen = run === state.run && id !== null && id !== undefined;
+  state.card.hidden = !(chosen && state.detail);
+  state.hint.hidden = !state.card.hidden;
+  state.card.classList.toggle("waiting", chosen && state.detail?.id !== id);
+}
+
+// For whoever draws more of it, as the tree does with the tokens that could have stood there.
+function tellDetail({ run, detail }) {
+  const candidates = (detail?.table.rows ?? [])
+    .filter((row) => !row.rest)
+    .map(({ token, p, q, residual }) => ({ token, p, q, residual }));
+  const told = { run, id: detail?.id ?? null, candidates };
+  document.dispatchEvent(new CustomEvent("specviz-detail", { detail: told }));
+}
+
+function inspectorPart(tag, className, text, attributes = {}) {
+  const element = specviz.element(tag, className, text);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+function newCard(box) {
+  const button = (className, text, label) => inspectorPart("button", className, text, { type: "button", "aria-label": label, title: label });
+  const parts = {
+    hint: inspectorPart("p", "hint", "Click a token in the tree or in the text."),
+    card: inspectorPart("div", "card"),
+    glyph: inspectorPart("span", "glyph", "", { "aria-hidden": "true" }),
+    token: inspectorPart("b", "token"),
+    status: inspectorPart("span", "status"),
+    place: inspectorPart("span", "place"),
+    sentence: inspectorPart("p", "sentence"),
+    previous: button("step", "←", "Previous token"),
+    next: button("step", "→", "Next token"),
+    close: button("step", "×", "Close the inspector"),
+    sibling: inspectorPart("button", "sibling", "", { type: "button" }),
+    scale: newScale(),
+    table: inspectorPart("table", "shares"),
+    facts: inspectorPart("dl", "facts"),
+  };
+  const told = inspectorPart("div", "told", "", { "aria-live": "polite", "aria-atomic": "true" });
+  const title = inspectorPart("div", "title");
+  title.append(parts.glyph, parts.token, parts.status, parts.place);
+  told.append(title, parts.sentence);
+  const steps = inspectorPart("div", "steps", "", { role: "group", "aria-label": "Which token" });
+  steps.append(parts.previous, parts.next, parts.close);
+  const top = inspectorPart("div", "top");
+  top.append(told, steps);
+  const numbers = inspectorPart("div", "numbers");
+  numbers.append(parts.scale.box, parts.facts, inspectorPart("p", "note", LOGPROBS), parts.sibling);
+  const body = inspectorPart("div", "body");
+  body.append(parts.table, numbers);
+  parts.card.append(top, body);
+  box.setAttribute("role", "region");
+  box.setAttribute("aria-label", "Decision inspector");
+  box.replaceChildren(parts.hint, parts.card);
+  parts.card.hidden = true;
+  return parts;
+}
+
+const LOGPROBS = "p and q are after the sampling settings; log-probabilities and entropy are before them.";
+
+function newScale() {
+  const box = inspectorPart("div", "scale", "", { role: "img" });
+  const track = inspectorPart("div", "track");
+  const zone = inspectorPart("div", "zone");
+  const mark = inspectorPart("div", "mark");
+  const ends = inspectorPart("div", "ends");
+  const label = inspectorPart("span", "label");
+  ends.append(inspectorPart("span", "", "0"), label, inspectorPart("span", "", "1"));
+  track.append(zone, mark);
+  box.append(track, ends);
+  return { box, zone, mark, label };
+}
+
+function fillInspector(state, item) {
+  const look = specviz.looks[item.status];
+  state.card.style.setProperty("--status", look.colour);
+  state.glyph.textContent = look.glyph;
+  state.token.textContent = item.token;
+  state.status.textContent = item.status;
+  state.status.title = item.meaning;
+  state.place.textContent = item.place;
+  state.sentence.textContent = item.sentence;
+  state.previous.disabled = item.go.previous === null;
+  state.next.disabled = item.go.next === null;
+  state.sibling.hidden = item.go.sibling === null;
+  state.sibling.textContent = item.go.to_sibling;
+  fillScale(state.scale, item.scale);
+  fillFacts(state.facts, item.facts);
+  fillShares(state.table, item);
+}
+
+const percent = (share) => 100 * Math.min(1, Math.max(0, share)) + "%";
+
+function fillScale({ box, zone, mark, label }, scale) {
+  box.hidden = scale === null;
+  if (!scale) return;
+  box.setAttribute("aria-label", scale.label);
+  label.textContent = scale.label;
+  zone.style.left = percent(scale.from);
+  zone.style.width = percent(scale.to - scale.from);
+  mark.hidden = scale.at === null;
+  mark.style.left = percent(scale.at ?? 0);
+}
+
+function fillFacts(list, facts) {
+  while (list.childElementCount < facts.length) {
+    const fact = inspectorPart("div", "fact");
+    fact.append(inspectorPart("dt", ""), inspectorPart("dd", ""));
+    list.append(fact);
+  }
+  while (list.childElementCount > facts.length) list.lastElementChild.remove();
+  facts.forEach(([name, value], i) => {
+    const [term, number] = list.children[i].children;
+    term.textContent = name;
+    number.textContent = value;
+    number.classList.toggle("unknown", value === "n/a");
+  });
+}
+
+// The two distributions side by side, a row for each token, and all other tokens in the last one.
+function fillShares(table, { table: { caption, columns, rows }, status }) {
+  table.hidden = !rows.length;
+  const key = columns.join();
+  if (table.__key !== key) {
+    table.__key = key;
+    table.replaceChildren(inspectorPart("caption", ""), sharesHead(columns), inspectorPart("tbody", ""));
+  }
+  table.caption.textContent = caption;
+  const body = table.tBodies[0];
+  while (body.rows.length < rows.length) body.append(sharesRow(columns));
+  while (body.rows.length > rows.length) body.lastElementChild.remove();
+  rows.forEach((row, i) => fillRow(body.rows[i], row, status));
+}
+
+function sharesHead(columns) {
+  const head = inspectorPart("thead", "");
+  const row = inspectorPart("tr", "");
+  row.append(inspectorPart("th", "", "token", { scope: "col" }));
+  for (const [kind, name] of columns) row.append(inspectorPart("th", kind, name, { scope: "col" }));
+  head.append(row);
+  return head;
+}
+
+function sharesRow(columns) {
+  const row = inspectorPart("tr", "");
+  const name = inspectorPart("th", "", "", { scope: "row" });
+  name.append(inspectorPart("span", "name"), inspectorPart("span", "mark-draft", "draft"), inspectorPart("span", "mark-final"));
+  row.append(name);
+  for (const [kind] of columns) {
+    const cell = inspectorPart("td", kind);
+    const share = inspectorPart("div", "share");
+    share.append(inspectorPart("span", "number"), inspectorPart("span", "bar"));
+    cell.append(share);
+    row.append(cell);
+  }
+  return row;
+}
+
+const FINAL = { accepted: "kept", rejected: "in its place", resampled: "in its place", bonus: "added" };
+
+function fillRow(row, { token, cells, rest = false, draft = false, final = false }, status) {
+  const [name, isDraft, isFinal] = row.cells[0].children;
+  row.classList.toggle("rest", rest);
+  name.textContent = name.title = token;
+  isDraft.hidden = !draft;
+  isFinal.hidden = !final;
+  isFinal.textContent = FINAL[status] ?? "";
+  cells.forEach(([share, text], i) => {
+    const [number, bar] = row.cells[i + 1].firstElementChild.children;
+    number.textContent = text;
+    bar.style.setProperty("--share", percent(share ?? 0));
+    bar.classList.toggle("unknown", share === null);
+  });
+}
