@@ -74,6 +74,10 @@ def _remote(rounds: int) -> Story:
     return _talk(rounds, story=Story(80.0, way="prefixes", per_call_tps=15.0, billed=(500, 5), prompt_text=SENT))
 
 
+def _far(rounds: int) -> Story:
+    return _talk(rounds, story=Story(11.0, per_call_tps=4.2, network=(150.0, 30.0)))
+
+
 SCENES: dict[str, Callable[[], Story]] = {
     "talk": lambda: _talk(40).done("stop_token"),
     "endless": lambda: _talk(4000),
@@ -82,6 +86,7 @@ SCENES: dict[str, Callable[[], Story]] = {
     "fails": lambda: _talk(6).failed("The target went away: <b>connection reset</b>.", "Start it again."),
     "fails at once": lambda: Story().failed("A draft has 300 tokens, the target 301.", "Choose another draft."),
     "remote": lambda: _remote(12).done(),
+    "far": lambda: _far(12).done(),
     "remote fails": lambda: _remote(3).failed(
         "No connection to http://127.0.0.1:1.", "Is the server running?", "UnreachableError"
     ),
