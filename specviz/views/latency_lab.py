@@ -19,8 +19,8 @@ def expected(k: int, asks_target_alone: bool) -> str:
     return (
         f"What to expect: the up to {k} tokens drafted in a round share one round trip. The slower the network, the "
         "closer the gain over one call per token comes to the tokens per round. Plain decoding without the network, "
-        "which is what a server that streams comes to, loses nothing to it: far enough away, it is the faster one. Both "
-        "are measured before the run, and single calls wait then too."
+        "which is what a server that streams comes to, loses nothing to it: far enough away, it is the faster one. "
+        "Both are measured before the run, and single calls wait then too."
     )
 
 
