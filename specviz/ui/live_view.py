@@ -49,7 +49,7 @@ class LiveView:
         show_tree({**tree, "selected": selected, "counts": dict(self.tree_view.counts)})
         written = text.delta(state, run, self._base("text", run))
         self._sent("text", written["to"])
-        show_text({**written, "selected": selected, "placeholder": placeholder})
+        show_text({**written, "selected": selected, "place": text.place(state, selected), "placeholder": placeholder})
         told = self.inspector_view.delta(state, run, self._base("inspector", run), selected)
         self._sent("inspector", told["to"])
         show_inspector({**told, "selected": selected})

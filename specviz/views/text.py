@@ -3,14 +3,17 @@
 A token may be part of a character: an emoji is often two. Such tokens travel together: the first span carries the
 character, the others are marked and empty, and each keeps its own tooltip. Bytes at the live end that do not make a
 character yet are held back; if none ever comes, they are shown as named chips, never as replacement characters.
+
+Of each token only its facts travel, as a bare list; the browser makes the tooltip's words of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-from specviz.metrics import Node, RunState
+from specviz.metrics import EMITTED, Node, RunState
 from specviz.views import words
 from specviz.views.feed import Delta
 
@@ -61,8 +64,35 @@ def _decode(nodes: list[Node]) -> str | type[Incomplete] | None:
 
 def _item(nodes: list[Node], text: str | None) -> dict[str, Any]:
     """One group for the browser. A chip is a name in a box: a special token, or bytes that are no character."""
-    tokens = [{"status": n.status, "tip": words.tooltip(n)} for n in nodes]
     if text is None:
         name = nodes[0].token or nodes[0].token_bytes.hex(" ") or "(empty)"
-        return {"chip": words.label(name, 40), "tokens": tokens}
-    return {"text": words.visible(text), "tokens": tokens}
+        return {"chip": words.label(name, 40), "tokens": [_facts(nodes[0])]}
+    names = [words.label(n.token, 40) for n in nodes] if len(nodes) > 1 else []
+    return {"text": words.visible(text), "tokens": [_facts(n) for n in nodes]} | ({"names": names} if names else {})
+
+
+def _facts(node: Node) -> list[Any]:
+    """Node id, status, round, position, token id; log-probability of draft and target, acceptance probability, bits."""
+    scores = (node.draft_logprob, node.target_logprob, node.acceptance_prob, node.entropy)
+    return [node.id, node.status, node.round, node.position, node.token_id, *map(_short, scores)]
+
+
+def _short(value: float | None) -> float | str | None:
+    """A number as the tooltip shows it. JSON has no infinity: that goes as its sign."""
+    if value is None or math.isfinite(value):
+        return None if value is None else round(value, 3)
+    return None if math.isnan(value) else words.number(value)
+
+
+def place(state: RunState, chosen: int | None) -> int | None:
+    """The node that stands in the text for a chosen one: itself, or what came in place of a draft that was dropped."""
+    if chosen is None or state.nodes[chosen].status in EMITTED:
+        return chosen
+    # What is drawn in place of a draft stands behind the drafts of its round.
+    for i in range(chosen + 1, len(state.nodes)):
+        node = state.nodes[i]
+        if node.round != state.nodes[chosen].round:
+            break
+        if node.status == "resampled":
+            return i
+    return None

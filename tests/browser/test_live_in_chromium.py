@@ -24,7 +24,7 @@ def test_a_run_from_load_to_finish_and_a_second_one(open_tab: Callable, toy_url:
     tab.wait_for_nodes(10)
     tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 6")
     assert _legend_total(tab) == tab.nodes()
-    first = tab.page.locator(".text").text_content()
+    first = tab.page.locator("div.text").text_content()
     tokens = tab.page.locator(".token").count()
     assert first and tokens > 10
 
@@ -88,12 +88,12 @@ def test_hostile_tokens_are_shown_and_do_nothing(open_tab: Callable, scripted_ur
     tab.run("hostile")
     tab.page.get_by_text("Finished:").wait_for()
     tab.wait_for_nodes(3 * len(HOSTILE))
-    text = tab.page.locator(".text").text_content()
+    text = tab.page.locator("div.text").text_content()
     assert "<script>alert(1)</script>" in text and "onerror=alert(2)" in text
     assert "⟨U+202E⟩" in text and "␀" in text and "\ufffd" not in text
-    for box in (".text", ".network", ".legend"):
+    for box in ("div.text", ".network", ".legend"):
         assert tab.page.locator(f"{box} :is(script, img, a, b.evil, iframe)").count() == 0
-    width = tab.page.locator(".text").evaluate("(b) => b.scrollWidth - b.clientWidth")
+    width = tab.page.locator("div.text").evaluate("(b) => b.scrollWidth - b.clientWidth")
     assert width <= 0, "ten thousand letters without a space must wrap"
 
 
@@ -194,10 +194,10 @@ def test_labels_can_be_read_in_both_themes(open_tab: Callable, scripted_url: str
     tab.run("talk")
     tab.page.get_by_text("Finished:").wait_for()
     tab.wait_for_nodes(10)
-    text = tab.page.locator(".text").evaluate("(b) => getComputedStyle(b).color")
+    text = tab.page.locator("div.text").evaluate("(b) => getComputedStyle(b).color")
     light = [int(v) for v in text[text.index("(") + 1 : -1].split(",")[:3]]
     assert (sum(light) > 384) == (scheme == "dark")
-    assert tab.tree("tree.text") == tab.page.locator(".text").evaluate(
+    assert tab.tree("tree.text") == tab.page.locator("div.text").evaluate(
         "(b) => getComputedStyle(b.getRootNode().host).getPropertyValue('--st-text-color').trim()"
     )
 
@@ -212,7 +212,7 @@ def test_charts_stand_beside_the_tree_where_there_is_room(
     tab.page.get_by_text("Finished:").wait_for()
     tab.wait_for_nodes(10)
     tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 6")
-    tree, text = (tab.page.locator(part).bounding_box() for part in (".network", ".text"))
+    tree, text = (tab.page.locator(part).bounding_box() for part in (".network", "div.text"))
     gauge = tab.page.locator(".js-plotly-plot").first.bounding_box()
     if beside:
         assert gauge["x"] >= tree["x"] + tree["width"] and abs(gauge["y"] - tree["y"]) < 40

@@ -1,3 +1,4 @@
+import json
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -24,19 +25,32 @@ def _items(state: RunState, base: int = 0) -> list[dict]:
 
 def test_one_span_per_token_in_order():
     items = _items(Story().round([" the", " cat"], 1, " dog").state())
-    assert [(i["at"], i["text"], [t["status"] for t in i["tokens"]]) for i in items] == [
-        (0, " the", ["accepted"]),
-        (1, " dog", ["resampled"]),
+    assert [(i["at"], i["text"], i["tokens"]) for i in items] == [
+        (0, " the", [[0, "accepted", 0, 0, 100, -0.5, -0.5, 0.8, 1.5]]),
+        (1, " dog", [[2, "resampled", 0, 1, 201, None, -0.5, None, 1.5]]),
     ]
-    assert "accepted · round 1, position 1" in items[0]["tokens"][0]["tip"]
+
+
+def test_a_token_that_was_impossible_is_still_json():
+    items = _items(Story().round(["a"], 1, None, logprob=float("-inf"), entropy=float("nan")).state())
+    assert items[0]["tokens"][0][5:] == ["−∞", "−∞", 0.8, None]
+    assert json.loads(json.dumps(items, allow_nan=False)) == items
+
+
+def test_a_token_costs_few_bytes():
+    story = Story()
+    for _ in range(50):
+        story.round([" the", " draft", " proposes"], 2, " decides", logprob=-12.34567, entropy=3.14159)
+    items = _items(story.state())
+    assert len(json.dumps(items)) / len(items) < 120
 
 
 def test_an_emoji_over_two_tokens_is_one_character_with_both_tokens():
     items = _items(_story("a", EMOJI[:2], EMOJI[2:], "b").state())
     assert [i.get("text") for i in items] == ["a", "😀", "b"]
     assert [len(i["tokens"]) for i in items] == [1, 2, 1]
-    tips = [t["tip"] for t in items[1]["tokens"]]
-    assert tips[0] != tips[1]
+    assert items[1]["names"] == ["\\xf0\\x9f", "\\x98\\x80"], "each half keeps a name of its own"
+    assert "names" not in items[0]
 
 
 def test_half_a_character_is_held_back_until_the_rest_comes():
@@ -88,3 +102,20 @@ def test_deltas_add_up_to_the_whole_and_lose_no_token(pieces, cuts):
     assert [i["at"] for i in items] == sorted({i["at"] for i in items})
     whole = "".join(i["text"] for i in text.delta(state, "r", 0)["items"] if "text" in i)
     assert whole == "".join(i["text"] for i in items if "text" in i)
+
+
+def test_a_chosen_node_stands_in_the_text_itself_or_by_what_came_in_its_place():
+    state = Story().round(["a", "b", "c"], 1, "B").round(["d"], 1, "e").state()
+    assert [n.status for n in state.nodes] == [
+        "accepted", "rejected", "ignored", "resampled", "accepted", "bonus",
+    ]  # fmt: skip
+    assert [text.place(state, n.id) for n in state.nodes] == [0, 3, 3, 3, 4, 5]
+    assert text.place(state, None) is None
+
+
+def test_a_draft_dropped_at_the_end_has_no_place_in_the_text():
+    cut = Story().round(["a", "b"], 0, None).round(["c"], 0, "d").state()
+    dropped, behind = cut.nodes[0], cut.nodes[-1]
+    assert dropped.status == "rejected" and behind.status == "resampled"
+    assert text.place(cut, dropped.id) is None, "another round's token is not what came in its place"
+    assert text.place(Story().round(["a"], 0, None).state(), 0) is None

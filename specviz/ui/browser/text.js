@@ -2,29 +2,46 @@
 specviz.text = (component) => {
   const { parentElement: root, data } = component;
   const state = (root.__specviz ??= newText(root));
+  state.component = component;
   const known = specviz.take(state, data, component);
+  specviz.chosenIs(data.run, data.selected);
   if (known !== null) {
-    const atEnd = state.box.scrollTop + state.box.clientHeight >= state.box.scrollHeight - 8;
-    const added = document.createDocumentFragment();
-    for (const item of data.items) {
-      if (item.at < known) continue;
-      item.tokens.forEach((token, i) => added.append(newToken(item, token, i)));
-    }
-    state.box.append(added);
-    state.box.querySelector(".token")?.setAttribute("tabindex", state.current ? "-1" : "0");
-    if (atEnd) state.box.scrollTop = state.box.scrollHeight;
+    appendText(state, data.items, known);
+    if (state.sticks) textToEnd(state);
   }
-  state.box.dataset.placeholder = data.placeholder ?? "";
+  if (state.place !== data.place) {
+    state.place = data.place;
+    markChosen(state);
+  }
+  if (state.box.dataset.placeholder !== data.placeholder) state.box.dataset.placeholder = data.placeholder;
   return specviz.whenGone(root, () => {
     clearTimeout(state.askAgain);
+    state.forget();
     delete root.__specviz;
   });
 };
 
-function newToken(item, token, i) {
-  const span = specviz.element("span", "token " + token.status);
-  span.tabIndex = -1;
-  span.__tip = token.tip;
+function appendText(state, items, known) {
+  const added = document.createDocumentFragment();
+  for (const item of items) {
+    if (item.at < known) continue;
+    item.tokens.forEach((facts, i) => added.append(newToken(state, item, facts, i)));
+  }
+  state.box.append(added);
+  state.colours.disabled = state.copy.disabled = !state.spans.length;
+  if (!state.chosen) markChosen(state); // it may have been chosen before its token was here
+}
+
+function newToken(state, item, facts, i) {
+  const [id, status, round] = facts;
+  const span = specviz.element("span", "token " + status);
+  span.__token = { id, round, facts, at: state.spans.length, name: item.chip ?? item.names?.[i] ?? item.text };
+  span.tabIndex = state.current ? -1 : 0;
+  state.current ??= span;
+  state.spans.push(span);
+  state.byId.set(id, span);
+  if (!state.rounds.has(round)) state.rounds.set(round, []);
+  state.rounds.get(round).push(span);
   if (item.chip !== undefined) {
     span.classList.add("chip");
     span.textContent = item.chip;
@@ -39,56 +56,201 @@ function newToken(item, token, i) {
 }
 
 function newText(root) {
-  const box = root.querySelector(".text");
-  const tip = root.querySelector(".tip");
-  const state = { box, have: 0 };
+  const state = { ...newFrame(root.querySelector(".frame")), have: 0 };
   state.reset = () => {
-    box.replaceChildren();
-    state.current = undefined;
-    tip.hidden = true;
+    state.box.replaceChildren();
+    Object.assign(state, {
+      spans: [], byId: new Map(), rounds: new Map(),
+      current: undefined, chosen: undefined, shownRound: undefined, place: undefined, sticks: true,
+    });
+    state.tip.hidden = state.newest.hidden = true;
+    state.colours.disabled = state.copy.disabled = true;
   };
-  const show = (span) => {
-    tip.textContent = span.__tip;
-    tip.hidden = false;
-    const at = span.getClientRects()[0] ?? span.getBoundingClientRect();
-    const left = Math.max(4, Math.min(at.left, innerWidth - tip.offsetWidth - 8));
-    const below = at.bottom + 6;
-    tip.style.left = left + "px";
-    tip.style.top = (below + tip.offsetHeight > innerHeight ? at.top - tip.offsetHeight - 6 : below) + "px";
+  state.forget = specviz.onChoice(root, () => markChosen(state));
+  state.newest.onclick = () => textToEnd(state);
+  state.colours.onclick = () => state.colours.setAttribute("aria-pressed", !state.box.classList.toggle("plain"));
+  state.copy.onclick = () => copyText(state);
+  hearPointer(state);
+  hearKeys(state);
+  return state;
+}
+
+// Made here and not sent along: what a component's message holds, every poll carries.
+function newFrame(frame) {
+  const made = (tag, className, text, attributes = {}) => {
+    const element = specviz.element(tag, className, text);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
   };
-  const hide = () => (tip.hidden = true);
-  const token = (event) => event.target.closest?.(".token");
-  box.addEventListener("mouseover", (e) => token(e) && show(token(e)));
-  box.addEventListener("mouseout", () => (state.current && state.current.matches(":focus") ? show(state.current) : hide()));
-  box.addEventListener("scroll", hide);
-  // One tab stop for the whole text; arrow keys go from token to token.
-  box.addEventListener("focusin", (e) => {
-    const span = token(e);
+  const how = "Click a token to look into it, or move with the arrow keys and press Enter.";
+  const box = made("div", "text", "", {
+    role: "group", "aria-label": "Output, one element per token", "aria-describedby": "keys",
+  });
+  const button = { type: "button" };
+  const newest = made("button", "tool newest", "↓ Newest", button);
+  const colours = made("button", "tool", "Colours", { ...button, "aria-pressed": "true" });
+  const copy = made("button", "tool", "Copy text", button);
+  const said = made("span", "said", "", { role: "status" });
+  const tip = made("div", "tip", "", { id: "tip", role: "tooltip" });
+  const tools = made("div", "tools");
+  tools.append(made("span", "keys", how, { id: "keys" }), said, colours, copy);
+  frame.append(tools, box, newest, tip);
+  return { box, newest, colours, copy, said, tip };
+}
+
+const tokenAt = (event) => event.target.closest?.(".token");
+
+function hearPointer(state) {
+  const { box } = state;
+  let down;
+  box.addEventListener("mouseover", (e) => {
+    const span = tokenAt(e);
     if (!span) return;
-    state.current?.setAttribute("tabindex", "-1");
-    box.querySelector(".token")?.setAttribute("tabindex", "-1");
-    state.current = span;
-    span.tabIndex = 0;
+    showTip(state, span);
+    showRound(state, span.__token.round);
+  });
+  box.addEventListener("mouseout", () => {
+    const focused = state.current?.matches(":focus-visible") && state.current;
+    if (focused) showTip(state, focused);
+    else state.tip.hidden = true;
+    showRound(state, (focused || state.chosen)?.__token.round);
+  });
+  box.addEventListener("mousedown", (e) => (down = e));
+  box.addEventListener("click", (e) => {
+    const span = tokenAt(e);
+    const dragged = down && Math.hypot(e.clientX - down.clientX, e.clientY - down.clientY) > 4; // marks text to copy
+    if (!span || dragged) return;
+    span.focus({ preventScroll: true });
+    chooseToken(state, span);
+  });
+  box.addEventListener("scroll", () => {
+    state.tip.hidden = true;
+    state.sticks = box.scrollTop + box.clientHeight >= box.scrollHeight - 8;
+    state.newest.hidden = state.sticks;
+  });
+}
+
+// One tab stop for the whole text; arrow keys go from token to token.
+function hearKeys(state) {
+  const { box, tip } = state;
+  box.addEventListener("focusin", (e) => {
+    const span = tokenAt(e);
+    if (!span) return;
+    stopAt(state, span);
     span.setAttribute("aria-describedby", "tip");
-    show(span);
+    showTip(state, span);
+    showRound(state, span.__token.round);
   });
   box.addEventListener("focusout", (e) => {
     e.target.removeAttribute?.("aria-describedby");
-    hide();
+    tip.hidden = true;
+    showRound(state, state.chosen?.__token.round);
   });
-  box.addEventListener("click", (e) => token(e)?.focus({ preventScroll: true }));
   box.addEventListener("keydown", (e) => {
-    const here = token(e);
-    if (!here) return;
-    const to = {
-      ArrowRight: here.nextElementSibling, ArrowLeft: here.previousElementSibling,
-      Home: box.firstElementChild, End: box.lastElementChild,
-    }[e.key];
-    if (e.key === "Escape") hide();
-    if (!to) return;
+    const here = tokenAt(e);
+    if (!here || e.ctrlKey || e.metaKey || e.altKey) return;
+    const { spans } = state;
+    const { at } = here.__token;
+    const to = { ArrowRight: spans[at + 1], ArrowLeft: spans[at - 1], Home: spans[0], End: spans.at(-1) }[e.key];
+    if (to) to.focus();
+    else if (e.key === "Enter" || e.key === " ") chooseToken(state, here);
+    else if (e.key === "Escape" && tip.hidden) specviz.choose(state.component, state.run, null);
+    else if (e.key === "Escape") tip.hidden = true;
+    else return;
     e.preventDefault();
-    to.focus();
-    show(to);
   });
-  return state;
+}
+
+const chooseToken = (state, span) => specviz.choose(state.component, state.run, span.__token.id);
+
+// The tab stop of the text.
+function stopAt(state, span) {
+  if (state.current) state.current.tabIndex = -1;
+  state.current = span;
+  span.tabIndex = 0;
+}
+
+// Marks the token that is looked at, wherever it was chosen. A draft that was dropped is not in the text: then the
+// token that came in its place is marked lightly, once the server has said which that is.
+function markChosen(state) {
+  const { run, id } = specviz.chosen;
+  const own = run === state.run && id !== null ? state.byId.get(id) : undefined;
+  const dropped = run === state.run && id !== null && !own;
+  const span = own ?? (dropped ? state.byId.get(state.place) : undefined);
+  const look = own ? "chosen" : "place";
+  if (span === state.chosen && (!span || span.classList.contains(look))) return;
+  state.chosen?.classList.remove("chosen", "place");
+  state.chosen?.removeAttribute("aria-current");
+  state.chosen = span;
+  showRound(state, span?.__token.round);
+  if (!span) return;
+  span.classList.add(look);
+  if (own) span.setAttribute("aria-current", "true");
+  if (!state.box.contains(state.box.getRootNode().activeElement)) stopAt(state, span);
+  bringIntoBox(state.box, span);
+}
+
+// Scrolls the box, never the page.
+function bringIntoBox(box, span) {
+  const [at] = span.getClientRects();
+  const view = box.getBoundingClientRect();
+  if (!at || (at.top >= view.top && at.bottom <= view.bottom)) return;
+  box.scrollTop += at.top - view.top - (view.height - at.height) / 2;
+}
+
+function textToEnd(state) {
+  state.box.scrollTop = state.box.scrollHeight;
+}
+
+// Softly marks the tokens of one round, and no other's.
+function showRound(state, round) {
+  if (round === state.shownRound) return;
+  for (const span of state.rounds.get(state.shownRound) ?? []) span.classList.remove("round");
+  for (const span of state.rounds.get(round) ?? []) span.classList.add("round");
+  state.shownRound = round;
+}
+
+function showTip({ tip }, span) {
+  tip.textContent = tipOf(span.__token);
+  tip.hidden = false;
+  const at = span.getClientRects()[0] ?? span.getBoundingClientRect();
+  const left = Math.max(4, Math.min(at.left, innerWidth - tip.offsetWidth - 8));
+  const below = at.bottom + 6;
+  tip.style.left = left + "px";
+  tip.style.top = (below + tip.offsetHeight > innerHeight ? at.top - tip.offsetHeight - 6 : below) + "px";
+}
+
+// The same words as those of the tree.
+function tipOf({ name, facts: [, status, round, position, tokenId, draft, target, acceptance, entropy] }) {
+  const label = name.slice(0, 100).replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥");
+  return [
+    `${shortLabel(label, 40)}   id ${tokenId}`,
+    `${status} · round ${round + 1}, position ${position + 1}`,
+    `draft log-probability   ${specviz.number(draft, 3)}`,
+    `target log-probability  ${specviz.number(target, 3)}`,
+    `acceptance probability  ${specviz.number(acceptance, 3)}`,
+    `entropy                 ${specviz.number(entropy, 2, "bits")}`,
+  ].join("\n");
+}
+
+// Chips are names of tokens, not text.
+async function copyText(state) {
+  const { spans, said } = state;
+  const text = spans.filter((s) => !s.classList.contains("chip")).map((s) => s.textContent).join("");
+  const copied = await toClipboard(text).then(() => true, () => false);
+  said.textContent = copied ? "Copied." : "The browser does not allow it: mark the text and copy it.";
+  clearTimeout(state.saidEnds);
+  state.saidEnds = setTimeout(() => (said.textContent = ""), 4000);
+}
+
+async function toClipboard(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  // A page that came over plain HTTP from another machine has no clipboard of its own.
+  const field = specviz.element("textarea", "");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  if (!done) throw new Error("not copied");
 }

@@ -7,16 +7,14 @@ from typing import Any
 from specviz.ui.parts import assets
 
 _text = assets.component(
-    "specviz_text",
-    html='<div class="text" role="group" aria-label="Output, one element per token; arrow keys move"></div>'
-    '<div class="tip" id="tip" role="tooltip" hidden></div>',
-    js=assets.start("vis", "text"),
+    "specviz_text", html='<section class="frame" aria-label="Text"></section>', js=assets.start("vis", "text")
 )
 
 
 def show_text(message: dict[str, Any]) -> None:
     """Write the text on by a message of `views.text`.
 
-    `placeholder` in it stands where there is no text; `selected` is the id of the node that is looked at.
+    `placeholder` in it stands where there is no text; `selected` is the id of the node that is looked at, and `place`
+    that of the node which stands for it in the text.
     """
     _text(key="text", data=message, on_need_change=assets.nothing, on_selected_change=assets.nothing)

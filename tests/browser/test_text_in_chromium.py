@@ -1,0 +1,235 @@
+"""The text in a real browser: chosen by mouse and keyboard, followed to its end, copied, read where it is narrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.ui.fakes import SCENES
+
+pytestmark = pytest.mark.browser
+
+_STATE = "(frame) => { const text = frame.getRootNode().__specviz ?? frame.parentNode.__specviz; return %s; }"
+
+
+def _text(tab: Any, expression: str) -> Any:
+    """Evaluate over `text`, the drawn text's state."""
+    return tab.page.locator(".frame").evaluate(_STATE % expression)
+
+
+def _box(tab: Any) -> Any:
+    return tab.page.get_by_role("group", name="Output, one element per token")
+
+
+def _finished(tab: Any, prompt: str) -> None:
+    tab.run(prompt)
+    tab.page.get_by_text("Finished:").wait_for()
+    tab.page.locator(".token").first.wait_for()
+
+
+def _wait_for_tokens(tab: Any, more_than: int) -> int:
+    tab.page.locator(".token").nth(more_than).wait_for()
+    return tab.page.locator(".token").count()
+
+
+def _chosen(tab: Any) -> Any:
+    return tab.page.locator(".token[aria-current=true]")
+
+
+def test_a_click_chooses_a_token_for_tree_and_inspector_too(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    _finished(tab, "talk")
+    token = tab.page.locator(".token.resampled").nth(2)
+    token.click()
+    assert token.get_attribute("aria-current") == "true" and _chosen(tab).count() == 1
+    chosen = tab.page.evaluate("globalThis.__specviz.chosen.id")
+    assert tab.page.locator(".token").nth(_text(tab, "text.chosen.__token.at")).text_content() == token.text_content()
+    tab.page.locator(".inspector").get_by_text("resampled", exact=False).first.wait_for()
+    assert tab.tree("tree.network.getSelectedNodes()") == [chosen]
+
+
+def test_the_keyboard_goes_through_the_text_and_chooses(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    _finished(tab, "talk")
+    tokens, keys = tab.page.locator(".token"), tab.page.keyboard
+    assert tab.page.locator(".token[tabindex='0']").count() == 1, "the text is one tab stop"
+    tokens.first.focus()
+    keys.press("ArrowRight")
+    keys.press("ArrowRight")
+    keys.press("Enter")
+    assert tokens.nth(2).get_attribute("aria-current") == "true"
+    keys.press("End")
+    keys.press(" ")
+    assert tokens.last.get_attribute("aria-current") == "true" and _chosen(tab).count() == 1
+    tip = tab.page.get_by_role("tooltip")
+    assert tip.is_visible() and "round 40" in tip.text_content()
+    keys.press("Escape")
+    assert not tip.is_visible() and _chosen(tab).count() == 1
+    keys.press("Escape")
+    assert _chosen(tab).count() == 0
+
+
+def test_a_choice_made_elsewhere_comes_into_view_in_the_box_and_not_on_the_page(
+    open_tab: Callable, scripted_url: str
+) -> None:
+    tab = open_tab(scripted_url, height=700)
+    _finished(tab, "large")
+    _wait_for_tokens(tab, 1000)
+    _box(tab).scroll_into_view_if_needed()
+    page = "document.querySelector('[data-testid=stMain]').scrollTop"
+    before = tab.page.evaluate(page)
+    _text(tab, "(globalThis.__specviz.choose(text.component, text.run, text.spans[20].__token.id), 0)")
+    assert _chosen(tab).count() == 1
+    inside = (
+        "(() => { const [a, b] = [text.chosen.getBoundingClientRect(), text.box.getBoundingClientRect()];"
+        " return a.top >= b.top && a.bottom <= b.bottom; })()"
+    )
+    assert _text(tab, inside) and tab.page.evaluate(page) == before
+    assert tab.page.locator(".token[tabindex='0']").count() == 1
+    assert tab.page.locator(".token[tabindex='0'][aria-current=true]").count() == 1, "the next Tab goes there"
+
+
+def test_a_dropped_draft_that_is_chosen_marks_what_came_in_its_place(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    _finished(tab, "talk")
+    state = SCENES["talk"]().state()
+    dropped = next(n for n in state.nodes if n.status == "ignored")
+    came = next(n for n in state.nodes if n.round == dropped.round and n.status == "resampled")
+    _text(tab, f"(globalThis.__specviz.choose(text.component, text.run, {dropped.id}), 0)")
+    place = tab.page.locator(".token.place")
+    place.wait_for()
+    assert place.count() == 1 and _text(tab, "text.chosen.__token.id") == came.id
+    assert _chosen(tab).count() == 0, "it stands for the draft; it is not what was chosen"
+
+
+def test_a_token_that_is_looked_at_marks_its_round(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    _finished(tab, "talk")
+    state = SCENES["talk"]().state()
+    of_round = [sum(state.nodes[i].round == number for i in state.text) for number in (0, 1)]
+    marked = tab.page.locator(".token.round")
+    tab.page.locator(".token").first.hover()
+    assert marked.count() == of_round[0]
+    tab.page.locator(".token").nth(of_round[0]).hover()
+    assert marked.count() == of_round[1]
+    tab.page.locator(".token").first.click()
+    tab.page.mouse.move(5, 5)
+    assert marked.count() == of_round[0], "the round of the chosen token stays marked"
+
+
+def test_the_text_follows_its_end_until_it_is_scrolled_and_a_button_leads_back(
+    open_tab: Callable, scripted_url: str
+) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("endless")
+    _wait_for_tokens(tab, 220)
+    away = "text.box.scrollHeight - text.box.clientHeight - text.box.scrollTop"
+    newest = tab.button("↓ Newest")
+    assert _text(tab, away) <= 8 and not newest.is_visible()
+    _box(tab).hover()
+    tab.page.mouse.wheel(0, -300)
+    newest.wait_for()
+    at = _text(tab, "text.box.scrollTop")
+    _wait_for_tokens(tab, tab.page.locator(".token").count() + 30)
+    assert _text(tab, "text.box.scrollTop") == at, "the text stays where the person looks"
+    newest.click()
+    newest.wait_for(state="hidden")
+    _wait_for_tokens(tab, tab.page.locator(".token").count() + 30)
+    assert _text(tab, away) <= 8
+    tab.button("Stop").click()
+
+
+def test_what_is_copied_is_the_text_alone(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url, permissions=["clipboard-read", "clipboard-write"])
+    _finished(tab, "hostile")
+    shown = _text(tab, "text.spans.filter((s) => !s.classList.contains('chip')).map((s) => s.textContent).join('')")
+    assert "\n\n" in shown and "😀" in shown and "שלום" in shown and "<|im_end|>" not in shown
+    _text(tab, "(getSelection().selectAllChildren(text.box), 0)")
+    tab.page.keyboard.press("Control+c")
+    assert _clipboard(tab) == shown, "no ↵, no · and no name of a token that is no text"
+    _text(tab, "(getSelection().removeAllRanges(), navigator.clipboard.writeText('before'))")
+    tab.button("Copy text").click()
+    tab.page.get_by_text("Copied.").wait_for()
+    assert _clipboard(tab) == shown
+
+
+def _clipboard(tab: Any) -> str:
+    return tab.page.evaluate("navigator.clipboard.readText()").replace("\r\n", "\n")
+
+
+def test_marking_a_part_of_a_token_chooses_nothing(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    _finished(tab, "talk")
+    box = tab.page.locator(".token", has_text="proposes").first.bounding_box()
+    tab.page.mouse.move(box["x"] + 12, box["y"] + 8)
+    tab.page.mouse.down()
+    tab.page.mouse.move(box["x"] + 40, box["y"] + 8, steps=4)
+    tab.page.mouse.up()
+    assert _chosen(tab).count() == 0
+
+
+def test_both_halves_of_an_emoji_can_be_chosen_and_it_stays_whole(open_tab: Callable, scripted_url: str) -> None:
+    """CASES 38."""
+    tab = open_tab(scripted_url)
+    _finished(tab, "hostile")
+    whole, part = tab.page.locator(".token.whole").first, tab.page.locator(".token.part").first
+    for half in (whole, part):
+        half.click()
+        assert half.get_attribute("aria-current") == "true" and _chosen(tab).count() == 1
+        assert whole.text_content() == "😀" and half.bounding_box()["width"] > 5
+    tips = []
+    for half in (whole, part):
+        half.hover()
+        tips.append(tab.page.get_by_role("tooltip").text_content())
+    assert tips[0] != tips[1] and "\\xf0\\x9f" in tips[0] and "\\x98\\x80" in tips[1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_chosen_token_stands_out_from_every_status(open_tab: Callable, scripted_url: str, scheme: str) -> None:
+    tab = open_tab(scripted_url, color_scheme=scheme)
+    _finished(tab, "talk")
+    for status in ("accepted", "resampled", "bonus"):
+        token = tab.page.locator(f".token.{status}").nth(1)
+        token.click()
+        tab.page.mouse.move(5, 5)
+        ring = token.evaluate(
+            "(t) => { const s = getComputedStyle(t); return [s.outlineStyle, s.outlineColor, s.color]; }"
+        )
+        assert ring[0] != "none" and ring[1] == ring[2], "as strong as the letters themselves"
+
+
+def test_statuses_differ_without_colours(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url, forced_colors="active")
+    _finished(tab, "talk")
+    lines = [
+        tab.page.locator(f".token.{status}").first.evaluate(
+            "(t) => { const s = getComputedStyle(t); return s.textDecorationLine + ' ' + s.textDecorationStyle; }"
+        )
+        for status in ("accepted", "resampled", "bonus")
+    ]
+    assert len(set(lines)) == 3 and all(line.startswith("underline") for line in lines)
+
+
+def test_colours_can_be_taken_off(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    _finished(tab, "talk")
+    look = "(t) => { const s = getComputedStyle(t); return [s.backgroundColor, s.textDecorationLine]; }"
+    switch = tab.page.get_by_role("button", name="Colours", pressed=True)
+    switch.click()
+    tab.page.get_by_role("button", name="Colours", pressed=False).wait_for()
+    assert tab.page.locator(".token.resampled").first.evaluate(look) == ["rgba(0, 0, 0, 0)", "none"]
+
+
+def test_the_text_has_a_name_and_its_own_place(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    _finished(tab, "talk")
+    region = tab.page.get_by_role("region", name="Text")
+    assert region.get_by_role("group", name="Output, one element per token").count() == 1
+    assert region.get_by_role("button").all_text_contents() == ["Colours", "Copy text"]
+    token = tab.page.locator(".token").first
+    token.focus()
+    described = token.evaluate("(t) => t.getRootNode().getElementById(t.getAttribute('aria-describedby')).textContent")
+    assert re.match(r"·the +id \d+\naccepted · round 1, position 1\n", described)
