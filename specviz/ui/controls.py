@@ -15,6 +15,7 @@ from specviz.ui import page, session
 from specviz.ui.form import as_typed
 from specviz.ui.key_field import take_key
 from specviz.ui.pacing import show_pacing
+from specviz.ui.parts.download import show_download
 from specviz.ui.prompts import EXAMPLES
 from specviz.ui.remote_form import refuse_secrets, take_secrets_out
 from specviz.ui.session import Catalog, Visit
@@ -38,16 +39,18 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
         "Prompt", key="prompt", persist_state="session", height=88, label_visibility="collapsed",
         placeholder="Your prompt, or one of the examples above",
     )  # fmt: skip
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         # A callback: it runs before the page does, so nothing that cuts the page's run short can lose the click.
         st.button(
             "Run", type="primary", icon=":material/play_arrow:", disabled=visit.live,
             on_click=_start, args=(catalog, fields),
         )  # fmt: skip
         st.button("Stop", icon=":material/stop:", disabled=not visit.live, on_click=_stop)
-        show_pacing(visit)
+        with st.container(width="content"):
+            show_pacing(visit)
         if visit.run is not None:
-            _download(visit.run)
+            with st.container(width="content"):
+                _download(visit.run)
     if refusal := visit.refusal(_asked(catalog, fields)):
         page.show_error(refusal)
 
@@ -93,13 +96,10 @@ def _asked(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _download(run: Run) -> None:
-    st.download_button(
+    show_download(
         "Download trace",
-        # Called when it is clicked, so a run that goes on gives what it has by then.
         lambda: "".join(run.trace_lines()),
-        file_name=f"specviz-{run.id}.jsonl",
+        name=f"specviz-{run.id}.jsonl",
         mime="application/jsonl",
-        on_click="ignore",
-        icon=":material/download:",
-        help="Every event of the run as JSON lines, as far as it has come.",
+        help="Every event of the run as JSON lines, in whole rounds, as far as it is shown.",
     )

@@ -20,21 +20,26 @@ def show_pacing(visit: Visit) -> None:
 
     @st.fragment
     def pacing() -> None:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pacing"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="pacing"):
             st.selectbox(
-                "Pace at which the run is shown", get_args(PaceName), format_func=NAMES.__getitem__, key=_HELD,
-                persist_state="session", on_change=_choose, label_visibility="collapsed", width=150, filter_mode=None,
+                "Pace at which the run is shown", get_args(PaceName), format_func=_said, key=_HELD,
+                persist_state="session", on_change=_choose, label_visibility="collapsed", width=170, filter_mode=None,
             )  # fmt: skip
             if visit.run is not None and visit.live:
                 paused = visit.run.pace.paused
                 st.button(
                     "Resume" if paused else "Pause", key="pause", on_click=_resume if paused else _pause,
                     icon=":material/resume:" if paused else ":material/pause:",
-                    help="The models go on meanwhile; their times are the same." if not paused else None,
+                    help="What is shown waits; the models go on, and their times are the same.",
                 )  # fmt: skip
                 st.button("Step", key="step", icon=":material/skip_next:", on_click=_step, help="Show one round more.")
 
     pacing()
+
+
+def _said(name: PaceName) -> str:
+    # In the option: there is no room for a label, and one that only a screen reader reads explains it to nobody else.
+    return f"Pace: {NAMES[name]}"
 
 
 def _choose() -> None:

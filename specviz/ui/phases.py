@@ -77,10 +77,8 @@ def _going_on(run: Run) -> None:
             rounds_per_s=run.pace.rounds_per_s,
         )
     )  # fmt: skip
-    if run.pace.paused:
-        st.info(said, icon=":material/pause_circle:")
-    else:
-        st.progress(min(1.0, tokens / budget), said)
+    # The same bar either way: a page that jumps at each pause cannot be followed.
+    st.progress(min(1.0, tokens / budget), f":material/pause_circle: {said}" if run.pace.paused else said)
     if run.progress is not None:
         show_progress(run.progress)
 

@@ -7,14 +7,14 @@ from typing import Literal
 
 PaceName = Literal["free", "4", "2", "1", "half", "step"]
 
-#: What the choice is called. Each name stands alone: there is no label beside it.
+#: What each is called.
 NAMES: dict[PaceName, str] = {
-    "free": "As it comes",
+    "free": "as it comes",
     "4": "4 rounds/s",
     "2": "2 rounds/s",
     "1": "1 round/s",
     "half": "½ round/s",
-    "step": "Step by step",
+    "step": "step by step",
 }
 RATES: dict[PaceName, float | None] = {"free": None, "4": 4.0, "2": 2.0, "1": 1.0, "half": 0.5, "step": None}
 

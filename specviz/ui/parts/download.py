@@ -1,0 +1,48 @@
+"""A button that saves a text: made when it is asked for, sent once, and held by nobody afterwards.
+
+Streamlit's own download button keeps its file under an address that a page which runs again and again soon forgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from specviz.ui.parts import assets
+
+#: The arrow of a download, as Material draws it.
+_ICON = (
+    '<svg viewBox="0 0 24 24" fill="currentColor" aria-hidden="true">'
+    '<path d="M12 16l-5-5 1.4-1.4 2.6 2.6V4h2v8.2l2.6-2.6L17 11zM4 20v-5h2v3h12v-3h2v5z"/></svg>'
+)
+
+_download = assets.component(
+    "specviz_download",
+    html=f'<div class="download"><button type="button">{_ICON}<span class="status" aria-live="polite"></span></button>'
+    '<span class="note" role="alert" hidden></span></div>',
+    css=assets.ours("download.css"),
+    js=assets.ours("download.js"),
+)
+
+
+def show_download(
+    label: str, make: Callable[[], str], *, name: str, mime: str = "text/plain", help: str = "", key: str = "download"
+) -> None:
+    """Draw the button. It is a fragment of its own: a click runs nothing else.
+
+    Args:
+        make: gives the text, each time that it is asked for.
+        name: of the file that is saved. key: one per button of a page.
+    """
+
+    @st.fragment
+    def download() -> None:
+        data: dict[str, Any] = {"key": key, "label": label, "help": help}
+        # Read before it is drawn: what is asked comes with this run alone.
+        if asked := assets.state_of(key).get("ask"):
+            data |= {"asked": asked, "text": make(), "name": name, "mime": mime}
+        _download(key=key, data=data, width="content", on_ask_change=assets.nothing, on_got_change=assets.nothing)
+
+    download()
