@@ -4,6 +4,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from specviz import baseline
 from specviz.catalog import Builder, check
 from specviz.connection import Secret
+from specviz.decoding import speculative
 from specviz.errors import DownloadError, PromptError, RunError, UnknownModelError
 from specviz.events import Done, Error
 from specviz.pair import Pair, PairBuilder
@@ -248,6 +250,79 @@ def test_a_full_queue_waits_for_the_consumer_and_loses_nothing(
         taken += run.drain(budget=1)
     assert run.state.done and taken == len(list(run.trace_lines())) - 1
     assert run.state.done.total_tokens == len(run.state.text)
+
+
+class Clocked(Blocking):
+    """Time goes on by a second in each step of the target, and by a thousand while somebody waits for room."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now, self.waited = 0.0, threading.Event()
+
+    def build(self, *asked: Any) -> Pair:
+        pair = super().build(*asked)
+        real = pair.target.verify
+
+        def verify(*arguments: Any) -> Verdict:
+            self.now += 1.0
+            return real(*arguments)
+
+        pair.target.verify = verify  # type: ignore[method-assign]
+        return pair
+
+    def stop(self) -> threading.Event:
+        builder = self
+
+        class Stop(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                builder.now += 1000.0
+                builder.waited.set()
+                return super().wait(timeout)
+
+        return Stop()
+
+
+def test_a_run_that_was_paused_has_the_same_times(
+    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = Clocked()
+    monkeypatch.setattr("specviz.runner.speculative", partial(speculative, clock=lambda: builder.now))
+    monkeypatch.setattr("specviz.run._QUEUE_SIZE", 3)
+    run = hosts(lambda: builder).start(TOY, "the draft")
+    run.pace.pause()
+    assert builder.entered.wait(10)
+    run._stop = builder.stop()
+    builder.gate.set()
+    until(builder.waited.is_set)
+    assert run.drain() == 1 and not run.state.nodes, "only that it has begun"
+    for _ in range(2):
+        builder.waited.clear()
+        until(builder.waited.is_set)
+    run.pace.resume()
+    drained(run)
+    assert run.state.done and len(run.state.rounds) > 3
+    assert {m.split.wall_ms for m in run.state.rounds} == {1000.0}
+    assert run.state.done.total.wall_ms == 1000.0 * len(run.state.rounds)
+
+
+def test_a_paused_run_does_not_keep_the_models_from_the_next_one(hosts: Callable[..., ModelHost]) -> None:
+    host = hosts()
+    first, second = host.start(TOY, "the draft"), host.start(TOY, "the draft")
+    first.pace.pause()
+    drained(second)
+    assert first.phase == "finished" and not first.done and second.state.done
+    first.pace.resume()
+    assert drained(first).state.done and first.rounds_computed == len(first.state.rounds)
+
+
+def test_a_paused_run_that_nobody_looks_at_ends_itself(
+    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specviz.run._QUEUE_SIZE", 3)
+    run = hosts(Endless, abandoned_after_s=0.3).start(ENDLESS, "the")
+    run.pace.pause()
+    until(lambda: run.drain() > 0)
+    assert run._finished.wait(10)
 
 
 def test_a_bug_is_an_error_event_and_the_host_lives_on(
