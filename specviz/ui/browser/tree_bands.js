@@ -44,7 +44,7 @@ function drawHead(state, canvas, round, { left, right, scale }) {
   canvas.font = `${chosen ? 600 : 400} 11px ${state.colours.face}`;
   canvas.fillStyle = state.colours.text;
   const fits = headsOf(round).find((head) => canvas.measureText(head).width <= room);
-  const far = fits === undefined && round.round % 10 === 9 && 10 * (to - from) > 40;
+  const far = fits === undefined && round.round % 10 === 9 && 10 * (to - from) > 40 && start + 30 < (right - left) * scale;
   if (fits || far) canvas.fillText(fits ?? round.round + 1, start + 6, HEAD / 2 + 0.5);
 }
 

@@ -41,12 +41,14 @@ function fold(state, blocks) {
   state.edges.remove(ids);
   state.drawn.remove(ids);
   placeChips(state);
+  drawChoice(state);
 }
 
 function unfold(state, block) {
   if (!state.memory.folded.delete(block)) return;
   drawNodes(state, state.nodes.get(idsOf(state, block)));
   placeChips(state);
+  drawChoice(state); // it may have been chosen while it was folded away
 }
 
 // A person has clicked a chip: its right end stays where it is on the screen, and the block grows out of it leftwards.
@@ -61,6 +63,9 @@ function openChip(state, block) {
 const roundsOf = (state, block) => state.rounds.slice(block * BLOCK, (block + 1) * BLOCK);
 const idsOf = (state, block) => roundsOf(state, block).flatMap((round) => [...round.ids]);
 const rightEnd = (state, block) => (state.rounds[block * BLOCK + BLOCK - 1].to + 0.5) * specviz.treeLayout.column;
+
+// Where the tree begins: with its first token, or with the chip of the first block.
+const leftEnd = (state) => (state.chips.has(0) ? state.chips.get(0) - CHIP.width / 2 : 0);
 
 // What an edge comes from: the node itself, or the chip that it is folded into.
 function standIn(state, id) {

@@ -18,7 +18,6 @@ function followEnd(state) {
   state.follow = true;
   delete state.memory.round;
   foldOlder(state);
-  drawChoice(state);
   goToEnd(state);
   drawTools(state);
 }
@@ -27,7 +26,7 @@ function goToEnd(state) {
   const { clientWidth: width, clientHeight: height } = state.box;
   // The newest token stands at four fifths of the width; a tree that still fits is shown from its start.
   const x = Math.max(state.endX - (0.3 * width) / SCALE, (0.5 * width - 60) / SCALE);
-  const y = Math.min(Math.min(state.endY, 240) / 2 + 10, ghostTop(state) + (0.5 * height - HEAD - 8) / SCALE);
+  const y = Math.min(restingY(state), ghostTop(state) + (0.5 * height - HEAD - 8) / SCALE);
   state.network.moveTo({ position: { x, y }, scale: SCALE });
 }
 
@@ -41,7 +40,6 @@ function jumpTo(state, number) {
   const [from, to] = bandOf(round);
   const scale = Math.max(0.5, Math.min(state.network.getScale(), 1.2));
   state.network.moveTo({ position: { x: (from + to) / 2, y: restingY(state) }, scale });
-  drawChoice(state);
   drawTools(state);
 }
 
@@ -53,9 +51,14 @@ function presentRound(state) {
   return state.follow ? state.rounds.length - 1 : roundAt(state, state.network.getViewPosition().x);
 }
 
+// vis-network's own fit counts nodes that it has not drawn yet as if they stood at 0, 0.
 function showWhole(state) {
   release(state);
-  state.network.fit({ maxZoomLevel: 1 });
+  const { clientWidth: width, clientHeight: height } = state.box;
+  const [left, right] = [leftEnd(state) - 40, state.endX + 60];
+  const [top, bottom] = [Math.min(ghostTop(state), -30), state.endY + 50];
+  const scale = Math.min(1, width / (right - left), (height - HEAD) / (bottom - top));
+  state.network.moveTo({ position: { x: (left + right) / 2, y: (top + bottom) / 2 - HEAD / 2 / scale }, scale });
   drawTools(state);
 }
 
