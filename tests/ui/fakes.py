@@ -38,6 +38,7 @@ HOSTILE: tuple[Token, ...] = (
     "\n\n",
     "שלום",
 )
+NAME = "<img src=x onerror=alert(4)>\n<a href=\"javascript:alert(5)\">**bold**</a> \u202e%{y} &lt;" + "n" * 500
 _WORDS = " the draft proposes and the target decides so every token is its own".replace(" ", "| ").split("|")[1:]
 
 
@@ -53,7 +54,7 @@ def _talk(rounds: int, k: int = 4, story: Story | None = None) -> Story:
 
 
 def _hostile() -> Story:
-    story = Story(baseline_tps=80.0)
+    story = Story(80.0, target=NAME, draft=NAME)
     for token in HOSTILE:
         story.round([token, "<b>refused</b>"], 1, " instead")
         story.round([token], 1, token)

@@ -84,6 +84,8 @@ class Story:
     per_call_tps: float | None = None
     billed: tuple[int, int] | None = None
     prompt_text: str = "Hello"
+    target: str = "toy"
+    draft: str = "toy"
     network: tuple[float, float] = (0.0, 0.0)
     events: list[Event] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
@@ -93,8 +95,8 @@ class Story:
         self.tally = Tally(self.baseline_tps)
         self.events.append(
             RunStarted(
-                "scripted", "toy", "toy", dict(TERMS), self.guarantee, True, 300, 4096, (1, 2), self.prompt_text, 0.0,
-                self.baseline_tps, self.per_call_tps, self.way, *self.network,
+                "scripted", self.target, self.draft, dict(TERMS), self.guarantee, True, 300, 4096, (1, 2),
+                self.prompt_text, 0.0, self.baseline_tps, self.per_call_tps, self.way, *self.network,
             )
         )  # fmt: skip
 

@@ -27,14 +27,13 @@ specviz.coloured = (value, colours) => {
 // Draws a chart if its place has a width; where it has none, it is drawn once it gets one.
 specviz.drawChart = (state, box) => {
   const [title, note, plot] = box.children;
-  const width = box.clientWidth;
-  if (!box.isConnected || !width) return;
+  const width = (box.__drawn = box.clientWidth);
+  if (!width) return;
   const figure = specviz.coloured(box.__figure, { "@text": state.theme });
   const layout = {
     ...figure.layout, width, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", uirevision: state.run,
     font: { color: state.theme, family: specviz.css(state.row, "--st-font", "sans-serif"), size: 12 },
   };
-  box.__drawn = width;
   title.textContent = figure.title;
   note.textContent = figure.note;
   note.classList.toggle("chart-bad", figure.bad);
