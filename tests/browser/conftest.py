@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
@@ -23,6 +24,7 @@ from urllib.request import urlopen
 import pytest
 
 from specviz.settings import ENVIRONMENT, SECRETS
+from tests.browser.measuring import FIGURES, SCRIPT, Frames, Measured, Server, table
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -66,11 +68,15 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@contextmanager
-def _serve(script: str, folder: Path, **variables: str) -> Iterator[str]:
+def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def _serve(script: str, folder: Path, **variables: str) -> Iterator[str]:
+    port = _free_port()
     env = {k: v for k, v in os.environ.items() if k not in (*ENVIRONMENT, *SECRETS)} | variables
     log = (folder / "server.log").open("w+")
     options = ["--server.port", str(port), "--server.headless", "true", "--server.fileWatcherType", "none"]
@@ -146,6 +152,46 @@ def serve_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., str]]
         yield lambda **variables: stack.enter_context(_serve("app.py", tmp_path, **variables))
 
 
+@pytest.fixture(scope="session")
+def measured_server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The page over runs that can be measured, and a window into its process."""
+    port = _free_port()
+    variables = {"SPECVIZ_TARGET": "toy", "DRAFT_MODEL": "toy", "MEASURED_PORT": str(port)}
+    with _serve("tests/browser/measured/app.py", tmp_path_factory.mktemp("measured"), **variables) as url:
+        yield Server(url, f"http://127.0.0.1:{port}")
+
+
+@pytest.fixture
+def open_measured(open_tab: Callable[..., Tab], measured_server: Server) -> Callable[..., Measured]:
+    """Opens tabs on the measured page."""
+    return partial(_open_measured, open_tab, measured_server)
+
+
+@pytest.fixture(scope="module")
+def measured_tab(browser: Browser, measured_server: Server) -> Iterator[Measured]:
+    """One tab on the measured page for a whole module: a page takes seconds to open."""
+    with _tabs(browser) as open_tab:
+        yield _open_measured(open_tab, measured_server)
+
+
+def _open_measured(open_tab: Callable[..., Tab], server: Server, **context: Any) -> Measured:
+    frames = Frames()
+
+    def prepare(page: Page) -> None:
+        page.add_init_script(SCRIPT)
+        frames.listen(page)
+
+    return Measured(open_tab(server.url, prepare=prepare, **context), server, frames)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The figures that were taken, after everything else."""
+    if FIGURES:
+        terminalreporter.section("figures of the page in Chromium")
+        for line in table():
+            terminalreporter.write_line(line)
+
+
 @dataclass(frozen=True)
 class Watched:
     """A page, everything that its server prints, and every text that its session state held behind a page run."""
@@ -214,11 +260,21 @@ class Tab:
 @pytest.fixture
 def open_tab(browser: Browser) -> Iterator[Callable[..., Tab]]:
     """Opens tabs; afterwards fails if anything went wrong or out in one of them."""
+    with _tabs(browser) as open_one:
+        yield open_one
+
+
+@contextmanager
+def _tabs(browser: Browser) -> Iterator[Callable[..., Tab]]:
     tabs: list[Tab] = []
 
-    def open_one(url: str, width: int = 1440, height: int = 1100, **context: Any) -> Tab:
+    def open_one(
+        url: str, width: int = 1440, height: int = 1100, prepare: Callable[[Page], None] | None = None, **context: Any
+    ) -> Tab:
         page = browser.new_page(viewport={"width": width, "height": height}, **context)
         page.set_default_timeout(30_000)
+        if prepare:
+            prepare(page)
         tabs.append(Tab(page, url))
         return tabs[-1]
 

@@ -1,0 +1,156 @@
+"""Takes figures from a page in Chromium and its server, and prints them."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+from tests.browser.measured.recipe import Recipe
+
+if TYPE_CHECKING:
+    from playwright.sync_api import CDPSession, Page
+
+SCRIPT = Path(__file__).with_name("measuring.js").read_text()
+
+#: Every figure that was taken, in order, for the table at the end.
+FIGURES: list[tuple[str, str, str]] = []
+
+
+def figure(what: str, value: str, wanted: str = "") -> None:
+    """Print a figure, and keep it for the table."""
+    FIGURES.append((what, value, wanted))
+    print(f"{what}: {value}" + (f" (wanted: {wanted})" if wanted else ""))
+
+
+def table() -> list[str]:
+    """All figures as lines."""
+    width = max(len(what) for what, _, _ in FIGURES)
+    return [f"{what:{width}}  {value}" + (f"   [wanted {wanted}]" if wanted else "") for what, value, wanted in FIGURES]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that `share` of all are not above."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def median(values: Sequence[float]) -> float:
+    return percentile(values, 0.5)
+
+
+@dataclass
+class Frames:
+    """The messages of a page's websocket, put together to runs of a fragment by what each of them redraws.
+
+    Attributes:
+        polls: bytes of every finished run of a fragment, by "tree", "charts", "numbers" or "page".
+    """
+
+    polls: dict[str, list[int]] = field(default_factory=dict)
+    count: int = 0
+    _bytes: int = 0
+    _kind: str = "page"
+
+    def listen(self, page: Page) -> None:
+        page.on("websocket", lambda socket: socket.on("framereceived", self._take))
+
+    def _take(self, payload: str | bytes) -> None:
+        from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+        data = payload.encode() if isinstance(payload, str) else payload
+        self.count += 1
+        self._bytes += len(data)
+        message = ForwardMsg.FromString(data)
+        match message.WhichOneof("type"):
+            case "new_session":
+                self._kind, self._bytes = "numbers", len(data)
+            case "delta":
+                for part in ("tree", "charts"):
+                    if f"specviz_{part}".encode() in data:
+                        self._kind = part
+            case "script_finished":
+                part = message.script_finished == ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
+                self.polls.setdefault(self._kind if part else "page", []).append(self._bytes)
+                self._bytes = 0
+
+
+class Server:
+    """The measured page's server, through its window."""
+
+    def __init__(self, url: str, window: str) -> None:
+        self.url, self._window = url, window
+
+    def ask(self, what: str, of: str = "") -> Any:
+        with urlopen(f"{self._window}/{what}?{urlencode({'of': of})}", timeout=120) as answer:
+            return json.load(answer)
+
+
+class Measured:
+    """One tab on the measured page."""
+
+    def __init__(self, tab: Any, server: Server, frames: Frames) -> None:
+        self.tab, self.page, self.server, self.frames = tab, tab.page, server, frames
+        self.run = ""
+
+    def start(self, recipe: Recipe) -> str:
+        """Press Run; returns the run's id once the page shows it."""
+        known = set(self.server.ask("runs"))
+        box = self.page.get_by_label("Prompt", exact=True)
+        box.fill(str(recipe))
+        box.press("Control+Enter")
+        self.page.locator("button:enabled", has_text="Run").first.click()
+        self.run = self.until(lambda: next((run for run in self.server.ask("runs") if run not in known), ""))
+        return self.run
+
+    def until(self, holds: Callable[[], Any], timeout_s: float = 60.0) -> Any:
+        """What `holds` returns, once that is true. Leaves the page alone meanwhile."""
+        deadline = time.monotonic() + timeout_s
+        while not (found := holds()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not within {timeout_s:g} s")
+            self.page.wait_for_timeout(100)
+        return found
+
+    def polls(self) -> list[dict[str, float]]:
+        return self.server.ask("polls", self.run)
+
+    def until_polls(self, n: int) -> None:
+        """Wait for `n` more polls of the tree."""
+        before = self.server.ask("polled", self.run)
+        self.until(lambda: self.server.ask("polled", self.run) >= before + n, timeout_s=30 + 2 * n)
+
+    def js(self, expression: str) -> Any:
+        return self.page.evaluate(f"() => {{ const m = globalThis.__measured; return {expression}; }}")
+
+    def whole(self) -> dict[str, Any]:
+        return self.js("m.whole()")
+
+    def until_equal(self, timeout_s: float = 30.0) -> None:
+        """Wait until the browser shows all that the server has of a run that has ended, then compare everything."""
+        wanted = self.server.ask("whole", self.run)
+        self.until(lambda: self.js("m.hooked?.nodes.length ?? 0") == len(wanted["nodes"]), timeout_s)
+        self.until(lambda: len(self.whole()["spans"]) == len(wanted["spans"]), timeout_s)
+        found = self.whole()
+        for what in ("nodes", "spans", "text"):
+            assert found[what] == wanted[what], f"{what} of the browser differ from the server's"
+
+
+class Heap:
+    """The JavaScript heap of a page."""
+
+    def __init__(self, page: Page) -> None:
+        self._session: CDPSession = page.context.new_cdp_session(page)
+        self._session.send("HeapProfiler.enable")
+        self._session.send("Performance.enable")
+
+    def used(self) -> float:
+        """Bytes in use after a collection."""
+        self._session.send("HeapProfiler.collectGarbage")
+        metrics = self._session.send("Performance.getMetrics")["metrics"]
+        return next(m["value"] for m in metrics if m["name"] == "JSHeapUsedSize")
