@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
 from specviz.metrics import RunState
 from specviz.ui.parts import assets
 from specviz.ui.parts.charts import key_of, show_charts
 from specviz.ui.parts.inspector import show_inspector
+from specviz.ui.parts.status import show_status
 from specviz.ui.parts.text import show_text
 from specviz.ui.parts.tree import show_tree
 from specviz.views import text
 from specviz.views.charts import CHARTS, ChartsView, Place
 from specviz.views.feed import Cursor
 from specviz.views.inspector import InspectorView
+from specviz.views.phase import Announcer, announcement
 from specviz.views.selection import Selection
 from specviz.views.tree import TreeView
+
+if TYPE_CHECKING:
+    from specviz.run import Run
 
 #: Components in which a token can be chosen.
 _CHOOSERS = ("tree", "text", "inspector")
@@ -30,6 +38,7 @@ class LiveView:
         self.tree_view = TreeView()
         self.inspector_view = InspectorView()
         self.selection = Selection()
+        self._announcer = Announcer()
         self._charts = {place: ChartsView(place) for place in CHARTS}
         self._cursors = {name: Cursor() for name in (*_CHOOSERS, *map(key_of, CHARTS))}
 
@@ -37,6 +46,10 @@ class LiveView:
         """Send everything next time: after a full page run the browser may hold nothing."""
         for cursor in self._cursors.values():
             cursor.rewind()
+
+    def announce(self, run: Run) -> None:
+        """Have read out where the run stands."""
+        show_status(self._announcer.say(*announcement(run), time.monotonic()))
 
     def show(self, state: RunState, run: str, placeholder: str) -> None:
         """Draw tree, text and inspector on from what the browser has; `placeholder` stands where there is no text."""

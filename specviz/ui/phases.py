@@ -6,24 +6,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from specviz.events import Error, FinishReason
+from specviz.events import Error
 from specviz.ui import page
-from specviz.views import pacing, summary, words
-from specviz.views.pacing import Standing
+from specviz.views import summary, words
+from specviz.views.phase import Phase, phase, wait
 
 if TYPE_CHECKING:
     from specviz.ports import Progress
     from specviz.run import Run
-
-
-#: What ends the sentence "There is no text: …", with what may help.
-_EMPTY: dict[FinishReason, str] = {
-    "stop_token": " at once. Another prompt, or the raw prompt switched the other way, may get more out of it.",
-    "stop_string": " before any other text.",
-    "max_tokens": " by tokens that are no text. More max tokens may get further.",
-    "context_full": ". A shorter prompt leaves room for an answer.",
-    "stopped": ".",
-}
 
 
 def show_header(run: Run) -> None:
@@ -46,79 +36,37 @@ def show_header(run: Run) -> None:
 
 def show_phase(run: Run) -> None:
     """Where the run stands: waiting, working, ended, failed."""
-    state = run.state
-    if state.error is not None:
-        _failed(state.error, bool(state.text))
-    elif state.done is not None:
-        _finished(run)
-    elif run.phase == "queued":
-        ahead = run.queue_position
-        st.info(
-            f"Waiting for {ahead} other {'run' if ahead == 1 else 'runs'}. The models serve one run at a time."
-            if ahead
-            else "Waiting for the models.",
-            icon=":material/hourglass_top:",
-        )
-    elif run.phase in ("running", "finished"):
-        _going_on(run)
-    elif run.progress is not None:
-        show_progress(run.progress)
-    else:
-        st.info("Getting ready.", icon=":material/hourglass_top:")
-
-
-def _going_on(run: Run) -> None:
-    """Of a run that is not shown to its end, whatever the models are at."""
-    tokens, budget = len(run.state.text), run.settings.max_tokens
-    said = pacing.sentence(
-        Standing(
-            len(run.state.rounds), run.rounds_computed, tokens, budget,
-            paused=run.pace.paused, finished=run.phase == "finished", full=run.full,
-            rounds_per_s=run.pace.rounds_per_s,
-        )
-    )  # fmt: skip
-    # The same bar either way: a page that jumps at each pause cannot be followed.
-    st.progress(min(1.0, tokens / budget), f":material/pause_circle: {said}" if run.pace.paused else said)
-    if run.progress is not None:
+    if run.state.error is not None:
+        _failed(run.state.error, bool(run.state.text))
+        return
+    now = phase(run, words.escape_markdown)
+    _show(now)
+    if now.kind in ("running", "paused") and run.progress is not None:
         show_progress(run.progress)
 
 
 def show_progress(progress: Progress) -> None:
     """What is being waited for, and how far it has come."""
-    what = words.escape_markdown(progress.what)
-    if progress.total:
-        share = min(1.0, progress.done / progress.total)
-        if progress.unit == "bytes":
-            amount = f": {words.size(progress.done)} of {words.size(progress.total)}"
-        else:
-            # "1 of 2 steps" would tell a person nothing that the bar does not.
-            amount = "" if progress.unit == "steps" else f": {progress.done:,} of {progress.total:,} {progress.unit}"
-        st.progress(share, what + amount)
-    elif progress.done:
-        amount = words.size(progress.done) if progress.unit == "bytes" else f"{progress.done:,} {progress.unit}"
-        st.info(f"{what}: {amount}", icon=":material/hourglass_top:")
-    else:
-        st.info(what, icon=":material/hourglass_top:")
+    _show(wait(progress, words.escape_markdown))
+
+
+def _show(now: Phase) -> None:
+    match now.kind:
+        case "paused":
+            # The same bar as of a run that goes on: a page that jumps at each pause cannot be followed.
+            st.progress(now.share or 0.0, f":material/pause_circle: {now.words}")
+        case "finished":
+            st.success(now.words, icon=":material/check_circle:")
+        case "stopped":
+            st.warning(now.words, icon=":material/stop_circle:")
+        case "empty":
+            st.warning(now.words, icon=":material/text_fields:")
+        case _ if now.share is not None:
+            st.progress(now.share, now.words)
+        case _:
+            st.info(now.words, icon=":material/hourglass_top:")
 
 
 def _failed(error: Error, something_came: bool) -> None:
     kept = "\n\nWhat was written until then is below." if something_came else ""
     page.show_error(words.complaint(error) + kept)
-
-
-def _finished(run: Run) -> None:
-    done = run.state.done
-    assert done is not None
-    reason = words.FINISHES[done.finish_reason]
-    if done.finish_reason == "stop_string" and done.stop_string:
-        reason = f"the stop string “{words.escape_markdown(words.label(done.stop_string, 40))}” appeared"
-    if done.finish_reason == "stopped":
-        st.warning(f"Stopped by you after {done.total_tokens:,} tokens.", icon=":material/stop_circle:")
-    elif done.total_tokens == 0 or not done.generated_text:
-        st.warning(f"There is no text: {reason}{_EMPTY[done.finish_reason]}", icon=":material/text_fields:")
-    else:
-        seconds = done.total.wall_ms / 1000
-        st.success(
-            f"Finished: {reason}. {done.total_tokens:,} tokens in {done.total_rounds:,} rounds, {seconds:,.1f} s.",
-            icon=":material/check_circle:",
-        )

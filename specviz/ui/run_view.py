@@ -1,8 +1,12 @@
-"""The run itself: three fragments, each at its own pace, that stop polling when the run has ended."""
+"""The run itself: fragments, each at its own pace, that poll while there is something to come and no longer.
+
+Until a run has begun only the line that says what it waits for is polled: the rest has nothing to show.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -20,10 +24,14 @@ TREE_POLL_S, NUMBERS_POLL_S, CHARTS_POLL_S = 0.2, 0.5, 1.0
 #: As many cards as fit beside each other.
 _A_ROW = 4
 
-#: Charts stand beside tree and text while there is room for both, and go below them where there is not.
-_SIDE_BY_SIDE = """<style>
+Stage = Literal["waiting", "going", "ended"]
+
+#: Charts stand beside tree and text while there is room for both, and go below them where there is not. What is only
+#: read out takes no room at all.
+_STYLE = """<style>
 .st-key-run_parts [data-testid="stColumn"] { flex: 7 1 0; min-width: min(26rem, 100%); }
 .st-key-run_parts [data-testid="stColumn"] + [data-testid="stColumn"] { flex: 3 1 0; min-width: min(270px, 100%); }
+.st-key-status { position: absolute; }
 </style>"""
 
 _TONES: dict[Tone, BadgeColour] = {"good": "green", "bad": "red", "neutral": "gray"}
@@ -31,61 +39,65 @@ _TONES: dict[Tone, BadgeColour] = {"good": "green", "bad": "red", "neutral": "gr
 
 def show_run(visit: Visit, run: Run) -> None:
     """Draw a run, and go on drawing while it lives."""
-    live = not run.done
+    visit.touch()
+    run.drain()
+    stage = _stage(run)
 
-    @st.fragment(run_every=NUMBERS_POLL_S if live else None)
-    def numbers() -> None:
-        _take_in(visit, run, polling=live)
+    def polled(every_s: float, draw: Callable[[], None], *, from_start: bool = False) -> None:
+        """Draw, and draw again while there is something new to see; `from_start`: also before the run has begun."""
+        polls = stage == "going" or (stage == "waiting" and from_start)
+
+        @st.fragment(run_every=every_s if polls else None)
+        def fragment() -> None:
+            visit.touch()
+            run.drain()
+            # The whole page once more: that sets the polls of the new stage, or ends them.
+            if _stage(run) != stage:
+                st.rerun()
+            draw()
+
+        fragment()
+
+    def standing() -> None:
+        visit.view.announce(run)
         phases.show_header(run)
         phases.show_phase(run)
-        if live or run.state.nodes:
+        if stage == "going":
             _cards(run)
 
-    @st.fragment(run_every=TREE_POLL_S if live else None)
     def tree_and_text() -> None:
-        _take_in(visit, run, polling=live)
         visit.view.show(run.state, run.id, "No text." if run.done else "The text appears here.")
 
-    @st.fragment(run_every=CHARTS_POLL_S if live else None)
-    def charts() -> None:
-        _take_in(visit, run, polling=live)
-        visit.view.show_charts("beside", run.state, run.id)
-
-    @st.fragment(run_every=CHARTS_POLL_S if live else None)
-    def more_charts() -> None:
-        _take_in(visit, run, polling=live)
-        visit.view.show_charts("below", run.state, run.id)
-
-    @st.fragment(run_every=CHARTS_POLL_S if live else None)
-    def sent() -> None:
-        started = run.state.started
-        if started is not None and started.prompt_text:
-            with st.expander("What was sent"):
-                st.caption(f"The prompt as the target got it: {len(started.prompt_ids):,} tokens.")
-                st.code(words.exactly(started.prompt_text), language=None, wrap_lines=True)
-
-    numbers()
-    if not live and not run.state.nodes:
-        sent()
+    st.html(_STYLE)
+    polled(NUMBERS_POLL_S, standing, from_start=True)
+    if stage == "ended" and not run.state.nodes:
+        _what_was_sent(run)
         return
-    st.html(_SIDE_BY_SIDE)
+    if stage != "going":
+        _cards(run)
     with st.container(key="run_parts"):
         left, right = st.columns([7, 3], gap="medium")
     with left:
-        tree_and_text()
+        polled(TREE_POLL_S, tree_and_text)
         st.caption(summary.green_limit(run.settings.k))
-        sent()
+        _what_was_sent(run)
     with right:
-        charts()
-    more_charts()
+        polled(CHARTS_POLL_S, lambda: visit.view.show_charts("beside", run.state, run.id))
+    polled(CHARTS_POLL_S, lambda: visit.view.show_charts("below", run.state, run.id))
 
 
-def _take_in(visit: Visit, run: Run, *, polling: bool) -> None:
-    """Take in what has come. When the run has ended, run the whole page once more: that ends the polling."""
-    visit.touch()
-    run.drain()
-    if polling and run.done:
-        st.rerun()
+def _stage(run: Run) -> Stage:
+    if run.done:
+        return "ended"
+    return "waiting" if run.state.started is None else "going"
+
+
+def _what_was_sent(run: Run) -> None:
+    started = run.state.started
+    if started is not None and started.prompt_text:
+        with st.expander("What was sent"):
+            st.caption(f"The prompt as the target got it: {len(started.prompt_ids):,} tokens.")
+            st.code(words.exactly(started.prompt_text), language=None, wrap_lines=True)
 
 
 def _cards(run: Run) -> None:

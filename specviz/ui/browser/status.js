@@ -1,0 +1,5 @@
+export default ({ parentElement: root, data: { said } }) => {
+  const region = root.querySelector(".status");
+  clearTimeout(root.__later);
+  if (region.textContent !== said) root.__later = setTimeout(() => (region.textContent = said), 100);
+};

@@ -1,0 +1,128 @@
+"""Where a run stands, in one sentence: for the line above it, and to be read out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from specviz.events import Done, FinishReason
+from specviz.views import pacing, summary, words
+from specviz.views.pacing import Standing
+
+if TYPE_CHECKING:
+    from specviz.ports import Progress
+    from specviz.run import Run
+
+Kind = Literal["waiting", "running", "paused", "finished", "stopped", "empty", "failed"]
+#: Makes names and reasons from elsewhere fit for where they are shown.
+Quote = Callable[[str], str]
+
+#: What ends the sentence "There is no text: …", with what may help.
+_EMPTY: dict[FinishReason, str] = {
+    "stop_token": " at once. Another prompt, or the raw prompt switched the other way, may get more out of it.",
+    "stop_string": " before any other text.",
+    "max_tokens": " by tokens that are no text. More max tokens may get further.",
+    "context_full": ". A shorter prompt leaves room for an answer.",
+    "stopped": ".",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Where a run stands.
+
+    Attributes:
+        kind: what there is to be seen. words: a sentence or two. share: how far it has come, of 1; None: not known.
+    """
+
+    kind: Kind
+    words: str
+    share: float | None = None
+
+
+def phase(run: Run, quote: Quote = words.visible) -> Phase:
+    """Where a run stands: waiting, working, ended, failed. What failed is in the run's error."""
+    if run.state.error is not None:
+        return Phase("failed", "The run failed.")
+    if run.state.done is not None:
+        return _ended(run.state.done, quote)
+    if run.phase == "queued":
+        return Phase("waiting", _queued(run.queue_position))
+    if run.phase in ("running", "finished"):
+        return _going_on(run)
+    return wait(run.progress, quote) if run.progress is not None else Phase("waiting", "Getting ready.")
+
+
+def wait(progress: Progress, quote: Quote = words.visible) -> Phase:
+    """What is being waited for, and how far it has come."""
+    what = quote(progress.what)
+    if progress.total:
+        if progress.unit == "bytes":
+            amount = f": {words.size(progress.done)} of {words.size(progress.total)}"
+        else:
+            # "1 of 2 steps" would tell a person nothing that the bar does not.
+            amount = "" if progress.unit == "steps" else f": {progress.done:,} of {progress.total:,} {progress.unit}"
+        return Phase("waiting", what + amount, min(1.0, progress.done / progress.total))
+    if progress.done:
+        amount = words.size(progress.done) if progress.unit == "bytes" else f"{progress.done:,} {progress.unit}"
+        return Phase("waiting", f"{what}: {amount}")
+    return Phase("waiting", what)
+
+
+def _queued(ahead: int) -> str:
+    if not ahead:
+        return "Waiting for the models."
+    return f"Waiting for {ahead} other {'run' if ahead == 1 else 'runs'}. The models serve one run at a time."
+
+
+def _going_on(run: Run) -> Phase:
+    """Of a run that is not shown to its end, whatever the models are at."""
+    tokens, budget = len(run.state.text), run.settings.max_tokens
+    said = pacing.sentence(
+        Standing(
+            len(run.state.rounds), run.rounds_computed, tokens, budget,
+            paused=run.pace.paused, finished=run.phase == "finished", full=run.full,
+            rounds_per_s=run.pace.rounds_per_s,
+        )
+    )  # fmt: skip
+    return Phase("paused" if run.pace.paused else "running", said, min(1.0, tokens / budget))
+
+
+def _ended(done: Done, quote: Quote) -> Phase:
+    reason = words.FINISHES[done.finish_reason]
+    if done.finish_reason == "stop_string" and done.stop_string:
+        reason = f"the stop string “{quote(words.label(done.stop_string, 40))}” appeared"
+    if done.finish_reason == "stopped":
+        return Phase("stopped", f"Stopped by you after {done.total_tokens:,} tokens.")
+    if done.total_tokens == 0 or not done.generated_text:
+        return Phase("empty", f"There is no text: {reason}{_EMPTY[done.finish_reason]}")
+    numbers = f"{done.total_tokens:,} tokens in {done.total_rounds:,} rounds, {done.total.wall_ms / 1000:,.1f} s."
+    return Phase("finished", f"Finished: {reason}. {numbers}")
+
+
+def announcement(run: Run) -> tuple[str, str]:
+    """What a screen reader is told: which phase it is, and its words. The same phase need not be told again at once."""
+    now = phase(run)
+    if now.kind == "finished":
+        factor = summary.speedup(run.state)
+        return now.kind, f"{now.words} {factor.name} {factor.value}" + (f", {factor.note}." if factor.note else ".")
+    if run.progress is not None and now.kind in ("waiting", "running"):
+        return f"{now.kind}: {run.progress.what}", wait(run.progress).words
+    return now.kind, now.words
+
+
+@dataclass(slots=True)
+class Announcer:
+    """Tells a new phase at once, and how far the same one has come every few seconds: who listens cannot skim."""
+
+    every_s: float = 5.0
+    _kind: str = ""
+    _words: str = ""
+    _at: float = 0.0
+
+    def say(self, kind: str, said: str, now: float) -> str:
+        """The words that are to stand; `now` in seconds, by any clock that only goes on."""
+        if kind != self._kind or now - self._at >= self.every_s:
+            self._kind, self._words, self._at = kind, said, now
+        return self._words

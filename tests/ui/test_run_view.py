@@ -1,0 +1,89 @@
+"""What is polled at which stage of a run, and what is read out, by the model of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from specviz.settings import ENVIRONMENT
+from specviz.ui import run_view
+from tests.ui.fakes import SCENES
+from tests.ui.test_live_page import _components, _page, _run, _until_done, _visit
+
+
+@pytest.fixture(autouse=True)
+def _fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[None]:
+    for name in ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def polls(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds between polls of each fragment of a run that the last page run has declared to be polled."""
+    declared: list[float] = []
+
+    def fragment(*, run_every: float | None) -> Callable[[Callable[[], None]], Callable[[], None]]:
+        if run_every is not None:
+            declared.append(run_every)
+        return lambda draw: draw
+
+    class Streamlit:
+        def __getattr__(self, name: str) -> Any:
+            return fragment if name == "fragment" else getattr(st, name)
+
+    monkeypatch.setattr(run_view, "st", Streamlit())
+    return declared
+
+
+def _said(page: AppTest) -> str:
+    return _components(page)["specviz_status"]["said"]
+
+
+def test_before_a_run_begins_only_the_wait_is_polled(polls: list[float]) -> None:
+    _run(_page(), "queued")
+    assert polls == [run_view.NUMBERS_POLL_S]
+
+
+def test_a_run_that_has_begun_is_polled_and_one_that_has_ended_is_not(polls: list[float]) -> None:
+    page = _run(_page(), "talk")
+    assert sorted(set(polls)) == [run_view.TREE_POLL_S, run_view.NUMBERS_POLL_S, run_view.CHARTS_POLL_S]
+    page = _until_done(page)
+    polls.clear()
+    page.run()
+    assert polls == []
+
+
+def test_the_page_is_drawn_anew_when_the_run_begins(polls: list[float]) -> None:
+    page = _run(_page(), "queued")
+    assert "specviz_tree" in _components(page), "its place is kept while the run waits"
+    run = _visit(page).run
+    polls.clear()
+    run.prompt = "talk"  # no longer one that waits
+    run._left = iter(SCENES["talk"]().events)
+    page.run()
+    assert run_view.TREE_POLL_S in polls
+
+
+@pytest.mark.parametrize(
+    ("scene", "said"),
+    [
+        ("queued", "Waiting for 2 other runs. The models serve one run at a time."),
+        ("downloading", "Downloading SmolLM2-135M-Instruct: 37.4 MB of 92.9 MB"),
+        ("baseline", "Measuring plain decoding: 12 of 32 tokens"),
+    ],
+)
+def test_each_wait_is_read_out(scene: str, said: str) -> None:
+    assert _said(_run(_page(), scene)) == said
+
+
+def test_the_end_is_read_out_with_its_numbers_and_a_failure_too() -> None:
+    assert _said(_until_done(_run(_page(), "talk"))).startswith("Finished: the model ended its answer. 120 tokens in")
+    assert _said(_until_done(_run(_page(), "fails"))) == "The run failed."
+    assert _said(_until_done(_run(_page(), "fails at once"))) == "The run failed."
