@@ -77,7 +77,9 @@ def facts(node: Node, made: Table, terms: Terms) -> list[tuple[str, str]]:
 
 
 def _share(value: float | None) -> str:
-    return words.NOT_KNOWN if value is None else f"{value:.4g}"
+    if value is None or value in (0, 1):
+        return words.NOT_KNOWN if value is None else f"{value:.0f}"
+    return f"{value:.4f}" if 1e-3 <= value < 0.99995 else f"{value:.6g}"
 
 
 class _Column(NamedTuple):
@@ -146,10 +148,10 @@ def _in_a_cell(share: float | None) -> str:
 def _caption(made: Table, terms: Terms) -> str:
     if made.by_settings:
         heat = "" if terms.temperature is None else f" (temperature {terms.temperature:g})"
-        return f"What each model gave the next token, after the sampling settings{heat}"
+        return f"Probabilities after the sampling settings{heat}"
     if terms.temperature == 0:
-        return "What each model gave the next token, before temperature 0 left only the most probable one"
-    return "What each model gave the next token by itself, before the sampling settings"
+        return "Probabilities before temperature 0 leaves only the most probable token"
+    return "Probabilities before the sampling settings"
 
 
 def _neighbours(state: RunState, node: Node) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def test_case_2_a_surer_draft_is_kept_with_p_over_q_and_resampled_from_what_is_l
     assert column(made, "residual") == {"a": "0.545", "b": "0.455", "c": "0", "all others": "0"}
     assert column(made, "p") == {"a": "0.400", "b": "0.350", "c": "0.250", "all others": "0"}
     assert column(made, "q") == {"a": "0.100", "b": "0.100", "c": "0.800", "all others": "0"}
-    assert dict(made["facts"])["kept on average, Σ min(p, q)"] == "0.45"
+    assert dict(made["facts"])["kept on average, Σ min(p, q)"] == "0.4500"
     assert dict(made["facts"])["min(1, p/q)"] == "0.3125"
     assert [row["draft"] for row in made["table"]["rows"][:3]] == [
         row["token"] == "c" for row in made["table"]["rows"][:3]

@@ -78,17 +78,15 @@ function newCard(box) {
   };
   const told = inspectorPart("div", "told", "", { "aria-live": "polite", "aria-atomic": "true" });
   const title = inspectorPart("div", "title");
-  title.append(parts.glyph, parts.token, parts.status, parts.place);
+  title.append(parts.glyph, " ", parts.token, " ", parts.status, " ", parts.place);
   told.append(title, parts.sentence);
   const steps = inspectorPart("div", "steps", "", { role: "group", "aria-label": "Which token" });
   steps.append(parts.previous, parts.next, parts.close);
-  const top = inspectorPart("div", "top");
-  top.append(told, steps);
   const numbers = inspectorPart("div", "numbers");
-  numbers.append(parts.scale.box, parts.facts, inspectorPart("p", "note", LOGPROBS), parts.sibling);
+  numbers.append(parts.facts, inspectorPart("p", "note", LOGPROBS), parts.sibling);
   const body = inspectorPart("div", "body");
-  body.append(parts.table, numbers);
-  parts.card.append(top, body);
+  body.append(parts.scale.box, parts.table, numbers);
+  parts.card.append(told, steps, body);
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", "Decision inspector");
   box.replaceChildren(parts.hint, parts.card);
@@ -119,7 +117,7 @@ function fillInspector(state, item) {
   state.status.textContent = item.status;
   state.status.title = item.meaning;
   state.place.textContent = item.place;
-  state.sentence.textContent = item.sentence;
+  state.sentence.textContent = item.sentence.replaceAll(" = ", "\u00a0=\u00a0"); // no line ends within "p = 0.19"
   state.previous.disabled = item.go.previous === null;
   state.next.disabled = item.go.next === null;
   state.sibling.hidden = item.go.sibling === null;
@@ -184,7 +182,9 @@ function sharesHead(columns) {
 function sharesRow(columns) {
   const row = inspectorPart("tr", "");
   const name = inspectorPart("th", "", "", { scope: "row" });
-  name.append(inspectorPart("span", "name"), inspectorPart("span", "mark-draft", "draft"), inspectorPart("span", "mark-final"));
+  const token = inspectorPart("div", "which");
+  token.append(inspectorPart("span", "name"), inspectorPart("span", "is-draft", "draft"), inspectorPart("span", "is-final"));
+  name.append(token);
   row.append(name);
   for (const [kind] of columns) {
     const cell = inspectorPart("td", kind);
@@ -196,15 +196,14 @@ function sharesRow(columns) {
   return row;
 }
 
-const FINAL = { accepted: "kept", rejected: "in its place", resampled: "in its place", bonus: "added" };
-
 function fillRow(row, { token, cells, rest = false, draft = false, final = false }, status) {
-  const [name, isDraft, isFinal] = row.cells[0].children;
+  const [name, isDraft, isFinal] = row.cells[0].firstElementChild.children;
   row.classList.toggle("rest", rest);
+  row.classList.toggle("self", status === "resampled" || status === "bonus" ? final : draft);
   name.textContent = name.title = token;
   isDraft.hidden = !draft;
   isFinal.hidden = !final;
-  isFinal.textContent = FINAL[status] ?? "";
+  isFinal.textContent = status === "accepted" ? "kept" : "final";
   cells.forEach(([share, text], i) => {
     const [number, bar] = row.cells[i + 1].firstElementChild.children;
     number.textContent = text;
