@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 ABOUT = (
-    "As if the draft ran on a device and the target far away: every call to the target waits for one round trip. The "
-    "network is simulated. Nothing leaves this machine, decoding is untouched, and the text stays the same."
+    "As if the draft ran on a device and the target far away: every call to the target waits for a round trip. The "
+    "network is simulated; decoding is untouched, and so is the text."
 )
 
 
@@ -17,10 +17,9 @@ def expected(k: int, asks_target_alone: bool) -> str:
     if asks_target_alone:
         return "What to expect: without a draft every token is a call, and waits for a round trip of its own."
     return (
-        f"What to expect: the up to {k} tokens drafted in a round share one round trip. The slower the network, the "
-        "closer the gain over one call per token comes to the tokens per round. Plain decoding without the network, "
-        "which is what a server that streams comes to, loses nothing to it: far enough away, it is the faster one. "
-        "Both are measured before the run, and single calls wait then too."
+        f"What to expect: the up to {k} tokens drafted in a round share one round trip, so the gain over one call per "
+        "token grows towards the tokens per round. Plain decoding without the network, as of a server that streams, "
+        "loses nothing to it: far enough away, it is the faster one. Both are measured first, and that waits too."
     )
 
 

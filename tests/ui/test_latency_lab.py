@@ -49,7 +49,7 @@ def test_it_is_off_and_says_what_it_would_do() -> None:
     assert page.slider(key=RTT).value == page.slider(key=JITTER).value == 0
     assert (page.slider(key=RTT).max, page.slider(key=JITTER).max) == (500, 200)
     assert page.slider(key=JITTER).disabled
-    assert "simulated" in _lab_says(page) and "the text stays the same" in _lab_says(page)
+    assert "simulated" in _lab_says(page) and "decoding is untouched" in _lab_says(page)
     assert "What to expect" not in _lab_says(page)
     page = _until_done(_run(page, "talk"))
     assert _network(page) == (0, 0) and "simulated network" not in _header(page)
