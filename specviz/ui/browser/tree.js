@@ -7,7 +7,7 @@ specviz.tree = (component) => {
   state.component = component;
   const known = specviz.take(state, data, component);
   paintTree(state);
-  if (known !== null) takeRows(state, data);
+  if (known !== null) atOnce(state, () => takeRows(state, data));
   specviz.chosenIs(data.run, data.selected);
   state.counts = data.counts;
   drawTools(state);
@@ -27,7 +27,7 @@ function newTree(root) {
     set follow(on) { this.memory.follow = on; },
   };
   state.reset = () => {
-    for (const set of [state.edges, state.drawn, state.nodes]) set.clear();
+    for (const set of [state.edges, state.drawn, state.nodes]) if (set.length) set.clear();
     state.memory = treeMemory(state.run);
     Object.assign(state, { rounds: [], columns: new Map(), chips: new Map(), ghosts: [], endX: 0, endY: 0, placed: false });
   };

@@ -33,8 +33,8 @@ function chooseHere(state, id) {
 
 function drawChoice(state) {
   const id = chosenIn(state);
-  state.network.unselectAll();
-  if (id !== null && state.drawn.get(id)) state.network.selectNodes([id], false);
+  const wanted = id !== null && state.drawn.get(id) ? [id] : [];
+  if (String(state.network.getSelectedNodes()) !== String(wanted)) state.network.setSelection({ nodes: wanted, edges: [] });
   drawGhosts(state);
 }
 
@@ -66,11 +66,13 @@ function drawGhosts(state) {
   if (JSON.stringify(ghosts) === JSON.stringify(state.ghosts)) return;
   const gone = state.ghosts.map((ghost) => ghost.id);
   state.ghosts = ghosts;
-  state.edges.remove(gone);
-  state.drawn.remove(gone);
-  state.drawn.update(ghosts);
-  if (node?.parent >= 0) state.edges.update(ghosts.map(({ id }) => ghostEdge(state, node, id)));
-  makeRoom(state);
+  atOnce(state, () => {
+    state.edges.remove(gone);
+    state.drawn.remove(gone);
+    state.drawn.update(ghosts);
+    if (node?.parent >= 0) state.edges.update(ghosts.map(({ id }) => ghostEdge(state, node, id)));
+    makeRoom(state);
+  });
 }
 
 function ghostOf(state, node, { token, p, q }, i) {

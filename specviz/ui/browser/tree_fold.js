@@ -38,17 +38,21 @@ function fold(state, blocks) {
   if (!news.length) return;
   const ids = news.flatMap((block) => idsOf(state, block));
   news.forEach((block) => state.memory.folded.add(block));
-  state.edges.remove(ids);
-  state.drawn.remove(ids);
-  placeChips(state);
-  drawChoice(state);
+  atOnce(state, () => {
+    state.edges.remove(ids);
+    state.drawn.remove(ids);
+    placeChips(state);
+    drawChoice(state);
+  });
 }
 
 function unfold(state, block) {
   if (!state.memory.folded.delete(block)) return;
-  drawNodes(state, state.nodes.get(idsOf(state, block)));
-  placeChips(state);
-  drawChoice(state); // it may have been chosen while it was folded away
+  atOnce(state, () => {
+    drawNodes(state, state.nodes.get(idsOf(state, block)));
+    placeChips(state);
+    drawChoice(state); // it may have been chosen while it was folded away
+  });
 }
 
 // A person has clicked a chip: its right end stays where it is on the screen, and the block grows out of it leftwards.

@@ -14,7 +14,8 @@ const shortLabel = (label, longest = 12) => {
 specviz.number = (value, digits = 2, unit = "") => {
   if (value === null || value === undefined) return "n/a";
   if (typeof value === "string") return value;
-  const text = Math.abs(value).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const [whole, part] = Math.abs(value).toFixed(digits).split(".");
+  const text = whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? "." + part : "");
   return (value < 0 && /[1-9]/.test(text) ? "−" : "") + text + (unit && " " + unit);
 };
 
@@ -27,6 +28,22 @@ function treeTip(facts, from) {
     `acceptance probability  ${specviz.number(facts.acceptance_prob, 3)}`,
     `entropy                 ${specviz.number(facts.entropy, 2, "bits")}`,
   ].join("\n");
+}
+
+// vis-network draws all anew after every change of a set. `doing` changes several; one drawing comes after them.
+function atOnce(state, doing) {
+  const { emitter } = state.network.body;
+  state.depth = (state.depth ?? 0) + 1;
+  if (state.depth === 1) emitter.emit("_blockRedraw");
+  try {
+    doing();
+  } finally {
+    state.depth -= 1;
+    if (state.depth === 0) {
+      emitter.emit("_allowRedraw");
+      emitter.emit("_requestRedraw");
+    }
+  }
 }
 
 const isShown = (state, node) => !isFolded(state, node.round) && !state.memory.off.has(node.status);
@@ -86,10 +103,12 @@ function paintTree(state) {
   state.pen.font = `13px ${face}`;
   state.network.setOptions({ nodes: { font: { color: text, face } } });
   if (before === undefined) return;
-  drawNodes(state, state.nodes.get());
-  state.chips.clear();
-  placeChips(state);
-  drawChoice(state);
+  atOnce(state, () => {
+    drawNodes(state, state.nodes.get());
+    state.chips.clear();
+    placeChips(state);
+    drawChoice(state);
+  });
 }
 
 // `share` of the second colour in the first; both are #rrggbb.

@@ -64,8 +64,10 @@ function buildLegend(state) {
 function toggle(state, statuses) {
   const { off } = state.memory;
   for (const status of statuses) off.delete(status) || off.add(status);
-  drawNodes(state, state.nodes.get({ filter: (node) => statuses.includes(node.status) }));
-  drawChoice(state);
+  atOnce(state, () => {
+    drawNodes(state, state.nodes.get({ filter: (node) => statuses.includes(node.status) }));
+    drawChoice(state);
+  });
   drawTools(state);
 }
 
