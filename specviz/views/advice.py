@@ -128,10 +128,17 @@ def _in_words(estimate: Estimate, state: RunState) -> str:
         if estimate.verify_shrinks
         else "verifying taken to cost the same for fewer tokens"
     )
+    plain = speeds(state).plain
+    faster = plain is not None and plain > estimate.tokens_per_second
     tps, now = (words.number(value, 1) for value in (estimate.tokens_per_second, estimate.now))
     return (
         f"Estimate: K = {estimate.k} would give about {tps} tokens/s instead of {now}. It is computed from this run's "
         f"acceptance by position over {len(state.rounds):,} rounds and its measured times, {verify}."
+        + (
+            f" {str(state.baseline).capitalize()}, at {words.number(plain, 1)}, would still be faster."
+            if faster
+            else ""
+        )
     )
 
 

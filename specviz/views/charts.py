@@ -20,11 +20,11 @@ CHARTS: dict[Place, dict[str, Draw]] = {
         "acceptance": figures.acceptance_gauge,
         "positions": figures.position_bars,
         "speed": figures.speed_bars,
+        "latency": figures.latency_bars,
     },
     "below": {
         "rounds": figures.round_bars,
         "speed_by_round": figures.speed_lines,
-        "latency": figures.latency_bars,
         "billed": figures.billed_bars,
     },
 }

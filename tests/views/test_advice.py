@@ -41,6 +41,7 @@ def test_a_large_k_that_is_hardly_accepted_is_advised_against():
     said = wasted_drafts(state)
     assert said.startswith("Wasted drafts: 99 % of the drafted tokens were thrown away (2,528 of 2,560).")
     assert "Estimate: K = 1 would give about" in said and "over 40 rounds" in said
+    assert said.endswith("Plain decoding, at 20.0, would still be faster.") is (estimate.tokens_per_second < 20)
 
 
 def test_the_estimate_is_what_was_counted_and_measured():
@@ -51,6 +52,10 @@ def test_the_estimate_is_what_was_counted_and_measured():
     assert (estimate.k, estimate.verify_shrinks) == (2, True)
     assert estimate.gain == pytest.approx(100 / 75)
     assert estimate.now == pytest.approx(25, rel=0.02)
+    assert "still be faster" not in wasted_drafts(state)
+    assert "Plain decoding, at 90.0, would still be faster." in wasted_drafts(
+        _run(4, [2, 1], _split(40, 60), baseline_tps=90.0)
+    )
 
 
 def test_where_no_plain_token_was_measured_verifying_is_taken_to_cost_the_same():

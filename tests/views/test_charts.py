@@ -33,7 +33,7 @@ def test_only_what_changed_travels():
     view = ChartsView("beside")
     view.delta(story.state(), "r", 0)
     story.round([], 0, "x")
-    assert _names(view.delta(story.state(), "r", 1)) == ["acceptance", "speed"], "nothing new by position"
+    assert _names(view.delta(story.state(), "r", 1)) == ["acceptance", "speed", "latency"], "nothing new by position"
 
 
 def test_nothing_is_drawn_until_a_round_has_ended(monkeypatch: pytest.MonkeyPatch):

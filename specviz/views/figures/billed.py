@@ -38,11 +38,10 @@ def billed_bars(state: RunState) -> Chart | None:
     drawn = layout(220, (40, 44, 10, 74))
     drawn |= {"barmode": "stack", "bargap": 0.15, "showlegend": True, "legend": legend(-0.27)}
     drawn["xaxis"] = over_rounds(numbers)
-    drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5, "tickformat": "~s"})
-    drawn["yaxis2"] = axis(
-        "", {"rangemode": "tozero", "nticks": 5, "tickformat": "~s", "overlaying": "y", "side": "right",
-             "showgrid": False},
-    )  # fmt: skip
+    counts = {"rangemode": "tozero", "nticks": 5, "tickformat": "~s"}
+    drawn["yaxis"] = axis("", counts)
+    # Of its own accord Plotly would put the ticks of a second axis at the heights of the first one's.
+    drawn["yaxis2"] = axis("", counts | {"tickmode": "auto", "overlaying": "y", "side": "right", "showgrid": False})
     at_least = "at least " if state.sums.unbilled else ""
     note = f"{at_least}{total:,} in all: {billed_parts(state)}" if total is not None else ""
     if total is None:

@@ -35,7 +35,8 @@ def round_bars(state: RunState) -> Chart:
     drawn = layout(220, (34, 10, 10, 74))
     drawn |= {"barmode": "stack", "bargap": 0.15, "showlegend": True, "legend": legend(-0.27)}
     drawn["xaxis"] = over_rounds(numbers)
-    drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5, "tickformat": "d"})
+    most = max((m.emitted for m in rounds), default=0)
+    drawn["yaxis"] = axis("", {"rangemode": "tozero", "dtick": max(1, -(-most // 5))})
     if not rounds:
         say_not_known(drawn)
         return Chart("Tokens per round", NO_ROUND, NO_ROUND, data, drawn)
