@@ -6,6 +6,7 @@ from itertools import chain, repeat
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from specviz.decoding import speculative
@@ -61,6 +62,7 @@ def test_the_real_clock_waits_at_least_as_long_as_drawn() -> None:
     assert all(ms is not None and ms >= 3.0 for ms in waited(target, 5))
 
 
+@hypothesis_settings(deadline=None)
 @given(
     st.floats(0, 2000).flatmap(lambda rtt: st.tuples(st.just(rtt), st.floats(0, min(rtt, 1000)))),
     st.integers(0, 2**63 - 1),
@@ -106,6 +108,7 @@ def run(target: Target, settings: Settings) -> list[RunStarted | Metrics | Done]
     return [e for e in events if isinstance(e, RunStarted | Metrics | Done)]
 
 
+@hypothesis_settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.8, 1.5]))
 def test_the_text_is_the_same_with_and_without_the_network(seed: int, temperature: float) -> None:
     settings = Settings(target="toy", draft="toy", temperature=temperature, seed=seed, max_tokens=12)
