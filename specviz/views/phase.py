@@ -107,6 +107,10 @@ def announcement(run: Run) -> tuple[str, str]:
     if now.kind == "finished":
         factor = summary.speedup(run.state)
         return now.kind, f"{now.words} {factor.name} {factor.value}" + (f", {factor.note}." if factor.note else ".")
+    if now.kind == "paused":
+        # Each step, but not how far the models are: that goes on by itself, and nobody has asked.
+        where = now.words.partition(". ")[0] + "."
+        return where, where
     if run.progress is not None and now.kind in ("waiting", "running"):
         return f"{now.kind}: {run.progress.what}", wait(run.progress).words
     return now.kind, now.words

@@ -62,6 +62,19 @@ def test_a_screen_reader_hears_the_speed_too() -> None:
     assert kind == "finished" and said.endswith("s. Speed-up 2.95 ×, faster than plain decoding.")
 
 
+def test_a_paused_run_tells_each_step_and_not_how_far_the_models_are() -> None:
+    run = _run("endless")
+    run.drain()
+    run.pace.pause()
+    said = []
+    for _ in range(3):
+        run.drain()
+        assert "The models are ahead, at round" in phase(run).words
+        said.append(announcement(run))
+    shown = f"Paused at round {len(run.state.rounds)}."
+    assert said == [(shown, shown)] * 3
+
+
 def test_a_pause_inside_a_run_is_told_as_a_wait_of_its_own() -> None:
     assert announcement(_run("retrying")) == (
         "running: Waiting to ask again: 429 Too Many Requests",
