@@ -8,11 +8,12 @@ None means "not known" and is shown as n/a, never as 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from specviz.errors import SpecvizError, TraceError
+from specviz.packed import Packed, packed
 
 GuaranteeKind = Literal["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]
 
@@ -142,8 +143,12 @@ class DraftToken:
     token_bytes: bytes
     logprob: float | None
     entropy: float | None
-    top_tokens: tuple[Alternative, ...]
+    top_tokens: Sequence[Alternative]
     draft_time_ms: float
+
+    def __post_init__(self) -> None:
+        """Hold the rows closely."""
+        object.__setattr__(self, "top_tokens", packed(Alternative, self.top_tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +186,15 @@ class VerifyResult:
     q: float | None
     u: float | None
     entropy: float | None
-    top_tokens: tuple[Alternative, ...]
+    top_tokens: Sequence[Alternative]
     verify_latency_ms: float
-    candidates: tuple[Candidate, ...] = ()
+    candidates: Sequence[Candidate] = ()
     overlap: float | None = None
+
+    def __post_init__(self) -> None:
+        """Hold the rows closely."""
+        object.__setattr__(self, "top_tokens", packed(Alternative, self.top_tokens))
+        object.__setattr__(self, "candidates", packed(Candidate, self.candidates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +349,7 @@ def _plain(value: Any) -> Any:
         return value.hex()
     if isinstance(value, Guarantee | TimeSplit):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | Packed):
         return [_plain(v) for v in value]
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items()}
@@ -380,7 +390,7 @@ _SIMPLE: dict[str, type | tuple[type, ...]] = {
     "bytes": bytes,
     "None": type(None),
     "tuple[int, ...]": tuple,
-    "tuple[Candidate, ...]": tuple,
+    "Sequence[Candidate]": (tuple, Packed),
     "dict[str, Any]": dict,
     "TimeSplit": TimeSplit,
     "Guarantee": Guarantee,

@@ -7,7 +7,7 @@ view can ask for what changed since it last looked at a cost of the changes, not
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -69,9 +69,9 @@ class Node:
     p: float | None = None
     q: float | None = None
     u: float | None = None
-    draft_alternatives: tuple[Alternative, ...] = ()
-    target_alternatives: tuple[Alternative, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
+    draft_alternatives: Sequence[Alternative] = ()
+    target_alternatives: Sequence[Alternative] = ()
+    candidates: Sequence[Candidate] = ()
     overlap: float | None = None
     sibling: int | None = None
 

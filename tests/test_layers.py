@@ -18,6 +18,7 @@ LEVELS = {
     "specviz.errors": 0,
     "specviz.settings": 0,
     "specviz.events": 0,
+    "specviz.packed": 0,
     "specviz.sampling": 1,
     "specviz.ports": 1,
     "specviz.alternatives": 1,
@@ -58,7 +59,7 @@ ISLANDS = {
     "specviz.check": "runs",
     "specviz.runner": "runs",
 }
-STDLIB_ONLY = {"specviz", "specviz.errors", "specviz.settings", "specviz.events"}
+STDLIB_ONLY = {"specviz", "specviz.errors", "specviz.settings", "specviz.events", "specviz.packed"}
 
 
 def module_of(path: Path) -> str:

@@ -1,0 +1,62 @@
+"""Short tuples, held closely: a run keeps some dozens of alternatives for every token, for as long as it is shown."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, overload
+
+#: A named tuple of a token's id, its name, and two numbers that may be None.
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+_NONE = float("nan")
+
+
+class Packed(Sequence[Row]):
+    """Equal to the tuple of rows that it was made of, in a quarter of its memory; rows are made when they are read.
+
+    Args:
+        make: makes a row of its four values.
+    """
+
+    __slots__ = ("_ids", "_make", "_names", "_numbers")
+
+    def __init__(self, make: Callable[[int, str, Any, Any], Row], rows: Sequence[Row]) -> None:
+        self._make = make
+        self._ids = array("q", (row[0] for row in rows))
+        # The same few names come again and again.
+        self._names = tuple(sys.intern(row[1]) for row in rows)
+        self._numbers = array("d", (_NONE if value is None else value for row in rows for value in row[2:]))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Row, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Row | tuple[Row, ...]:
+        return tuple(self)[at]
+
+    def __iter__(self) -> Iterator[Row]:
+        numbers = (None if value != value else value for value in self._numbers)
+        return map(self._make, self._ids, self._names, numbers, numbers)
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Packed | tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def packed(make: Callable[[int, str, Any, Any], Row], rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows, held closely; a tuple where that cannot be: none, or a number that is not one."""
+    if isinstance(rows, Packed) or not rows or any(value != value for row in rows for value in row[2:]):
+        return rows
+    return Packed(make, rows)
