@@ -170,6 +170,7 @@ class Visit:
             heir.run, self.run = self.run, None
             heir.keys, self.keys = self.keys, heir.keys
             heir.pacing = self.pacing
+            heir.view.selection = self.view.selection
             heir.brought = heir.run.settings
             heir.token, self.token = self.token, heir.token
             return heir
