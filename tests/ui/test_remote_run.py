@@ -37,7 +37,7 @@ def test_the_charts_have_both_baselines_and_the_call(finished: Any) -> None:
     charts = _charts(finished)
     (speed,), latency = charts["speed"]["data"], charts["latency"]["data"]
     assert speed["y"] == ["one call per token", "streaming", "speculative"] and speed["x"][:2] == [15.0, 80.0]
-    assert "server call (network and computing)" in [bar["name"] for bar in latency]
+    assert "server call" in [bar["name"] for bar in latency]
 
 
 def test_what_was_sent_can_be_seen_letter_by_letter(finished: Any) -> None:

@@ -28,7 +28,8 @@ def acceptance_gauge(state: RunState) -> Chart:
     counts = word
     if overall is not None:
         counts = f"{state.sums.accepted:,} of {state.sums.tested:,} tested: {word}"
-    recent = f"{words.percent(rolling)} in the last {min(WINDOW, len(state.rounds)):,} rounds"
+    last = min(WINDOW, len(state.rounds))
+    recent = f"{words.percent(rolling)} in the last {f'{last} rounds' if last > 1 else 'round'}"
     drawn = layout(156, (30, 34, 24, 26))
     drawn["annotations"] = [
         _on_paper(f"<b>{words.percent(overall)}</b>" if overall is not None else words.NOT_KNOWN, 0.17, 28),

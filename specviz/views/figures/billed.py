@@ -41,7 +41,8 @@ def billed_bars(state: RunState) -> Chart | None:
     counts = {"rangemode": "tozero", "nticks": 5, "tickformat": "~s"}
     drawn["yaxis"] = axis("", counts)
     # Of its own accord Plotly would put the ticks of a second axis at the heights of the first one's.
-    drawn["yaxis2"] = axis("", counts | {"tickmode": "auto", "overlaying": "y", "side": "right", "showgrid": False})
+    right = {"tickmode": "auto", "overlaying": "y", "side": "right", "showgrid": False, "ticklabelstandoff": 6}
+    drawn["yaxis2"] = axis("", counts | right)
     at_least = "at least " if state.sums.unbilled else ""
     note = f"{at_least}{total:,} in all: {billed_parts(state)}" if total is not None else ""
     if total is None:

@@ -10,6 +10,8 @@ from specviz.views.palette import TIME_COLOURS
 from specviz.views.speed import is_simulated
 
 LAST_ROUNDS = 10
+#: For the legend, where a name as long as the others' leaves room for two beside each other.
+_SHORT = {"call": "server call"}
 
 
 def latency_bars(state: RunState) -> Chart:
@@ -22,8 +24,8 @@ def latency_bars(state: RunState) -> Chart:
         {
             "type": "bar",
             "x": [str(m.round + 1) for m in rounds],
-            "y": [round(v or 0.0, 3) for v in values],
-            "name": names[part],
+            "y": [None if v is None else round(v, 3) for v in values],
+            "name": _SHORT.get(part, names[part]),
             "marker": {"color": TIME_COLOURS[part]},
             "hovertemplate": f"round %{{x}}, {names[part]}: %{{y:.1f}} ms<extra></extra>",
         }
