@@ -11,7 +11,6 @@ from streamlit.testing.v1 import AppTest
 from specviz.trace import parse
 from tests.ui.test_live_page import (
     ROOT,
-    _components,
     _fresh_process,
     _page,
     _run,
@@ -143,7 +142,7 @@ def test_a_real_run_behind_the_network_says_so_everywhere(toy: None) -> None:
     assert cards["Speed-up"].delta.endswith("er than plain decoding without the network")
     assert cards["Against single calls"].value != "n/a" and "Billed tokens" not in cards
     run = _visit(page).run
-    assert "network (simulated)" in json.dumps(_components(page))
+    assert "network (simulated)" in "".join(c.proto.json for c in page.get("bidi_component"))
     for metrics in run.state.rounds:
         assert metrics.split.network_ms is not None and metrics.split.network_ms >= 10
     recording = parse(run.trace_lines())
