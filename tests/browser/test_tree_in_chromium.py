@@ -146,6 +146,13 @@ def test_the_legend_is_a_filter(open_tab: Callable, scripted_url: str) -> None:
     assert not tab.page.locator(".legend").get_by_role("button", name="all", exact=True).is_visible()
 
 
+def test_what_is_put_on_the_canvas_is_in_the_next_drawing(open_tab: Callable, scripted_url: str) -> None:
+    """vis-network leaves out what it has measured nowhere near the view."""
+    tab = finished(open_tab, scripted_url, "talk")
+    measured = "tree.drawn.get().every((n) => Math.abs(tree.network.getBoundingBox(n.id).left - n.x) < 60)"
+    assert tab.tree(f"(tree.tools.legend.entries[0].entry.click(), tree.tools.legend.all.click(), {measured})")
+
+
 def test_new_tokens_of_a_hidden_status_stay_hidden(open_tab: Callable, scripted_url: str) -> None:
     tab = run(open_tab, scripted_url, "endless", 10)
     tab.page.locator(".legend").get_by_role("button", name="ignored").click()

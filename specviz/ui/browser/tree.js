@@ -37,8 +37,13 @@ function newTree(root) {
   const forgetChoice = listenForChoices(state);
   listenToView(state);
   listenToKeys(state);
+  // The box's own colour changes with the page's theme, in a transition too short to be seen.
+  box.addEventListener("transitionend", () => paintTree(state));
   buildTools(state);
-  state.network.on("beforeDrawing", (canvas) => drawBands(state, canvas));
+  state.network.on("beforeDrawing", (canvas) => {
+    drawBands(state, canvas);
+    drawGaps(state, canvas);
+  });
   state.network.on("afterDrawing", (canvas) => {
     drawRing(state, canvas);
     drawHeads(state, canvas);

@@ -15,6 +15,22 @@ function drawBands(state, canvas) {
   }
 }
 
+// Between an open block and the chips behind it there may be a long line: say what is folded there.
+function drawGaps(state, canvas) {
+  const { left, right, scale } = viewOf(state);
+  canvas.save();
+  canvas.textAlign = "center";
+  canvas.fillStyle = state.colours.text;
+  canvas.globalAlpha = 0.7;
+  canvas.font = `${12 / scale}px ${state.colours.face}`;
+  for (const [block, x] of state.chips) {
+    if (!block || state.chips.has(block - 1)) continue;
+    const [from, to] = [Math.max(left, rightEnd(state, block - 1)), Math.min(right, x - CHIP.width / 2)];
+    if ((to - from) * scale > 220) canvas.fillText("folded rounds follow →", (from + to) / 2, -8 / scale);
+  }
+  canvas.restore();
+}
+
 // The heads lie over the nodes, at the top of the box, in pixels of the screen.
 function drawHeads(state, canvas) {
   const view = viewOf(state);

@@ -69,7 +69,7 @@ function drawGhosts(state) {
   atOnce(state, () => {
     state.edges.remove(gone);
     state.drawn.remove(gone);
-    state.drawn.update(ghosts);
+    put(state, ghosts);
     if (node?.parent >= 0) state.edges.update(ghosts.map(({ id }) => ghostEdge(state, node, id)));
     makeRoom(state);
   });

@@ -96,7 +96,7 @@ function placeChips(state) {
   const moved = [...places.keys()].filter((block) => before.get(block) !== places.get(block));
   state.edges.remove(gone.map(chipId));
   state.drawn.remove(gone.map(chipId));
-  state.drawn.update(moved.map((block) => drawnChip(state, block)));
+  put(state, moved.map((block) => drawnChip(state, block)));
   const joined = new Set([...gone, ...moved].flatMap((block) => [block, block + 1]));
   state.edges.update([...joined].flatMap((block) => edgesInto(state, block)));
 }

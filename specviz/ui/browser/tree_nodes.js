@@ -48,6 +48,14 @@ function atOnce(state, doing) {
 
 const isShown = (state, node) => !isFolded(state, node.round) && !state.memory.off.has(node.status);
 
+// Put these on the canvas. vis-network draws what lies in view by a box that it measures while it draws: what is new, or
+// has moved, would come a drawing late.
+function put(state, items) {
+  state.drawn.update(items);
+  const canvas = state.network.canvas.getContext();
+  for (const { id } of items) state.network.body.nodes[id].updateBoundingBox(canvas);
+}
+
 // Bring these nodes onto the canvas, or off it. One update of each set, however many there are.
 function drawNodes(state, nodes) {
   const shown = nodes.filter((node) => isShown(state, node));
@@ -57,7 +65,7 @@ function drawNodes(state, nodes) {
     state.drawn.remove(hidden);
   }
   if (!shown.length) return;
-  state.drawn.update(shown.map((node) => drawnNode(state, node)));
+  put(state, shown.map((node) => drawnNode(state, node)));
   state.edges.update(shown.filter((node) => node.parent >= 0).map((node) => drawnEdge(state, node)));
 }
 

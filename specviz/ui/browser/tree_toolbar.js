@@ -1,6 +1,7 @@
 // The tools above the tree, and the legend below it, which is also a filter.
 const HINT =
-  "Drag to move, scroll to zoom; double-click to follow the newest token again. Size: entropy. Fill: acceptance probability.";
+  "Click a token to see its decision. Drag to move, scroll to zoom, double-click to follow the newest token. " +
+  "Size: entropy. Fill: acceptance probability.";
 
 function buildTools(state) {
   const tool = (text, title, act) => {
