@@ -32,7 +32,10 @@ def show_pacing(visit: Visit) -> None:
                     icon=":material/resume:" if paused else ":material/pause:",
                     help="What is shown waits; the models go on, and their times are the same.",
                 )  # fmt: skip
-                st.button("Step", key="step", icon=":material/skip_next:", on_click=_step, help="Show one round more.")
+                st.button(
+                    "Step", key="step", icon=":material/skip_next:", on_click=_step, args=(visit.steps,),
+                    help="Show one round more.",
+                )  # fmt: skip
 
     pacing()
 
@@ -57,6 +60,5 @@ def _resume() -> None:
     st.session_state[_HELD] = visit.pacing
 
 
-def _step() -> None:
-    if run := session.visit().run:
-        run.pace.step()
+def _step(press: int) -> None:
+    session.visit().step(press)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 #: A websocket that blinks looks like a closed tab; a run goes on this long without its visitor.
 GRACE_S = 15.0
 
+#: Within this, a click on a button that was drawn before the last click is that click again.
+_ECHO_S = 1.0
+
 #: Where the page's address holds the token of its visit.
 ADDRESS = "visit"
 
@@ -56,7 +59,7 @@ class Visit:
         token: stands in the page's address once there is a run, so that a reload finds it again.
         brought: settings of the run that a reload brought along, or None.
         checks: the newest test of the target and of the draft, where there was one. older: those from before the run.
-        pacing: how fast runs are shown.
+        pacing: how fast runs are shown. steps: how often a round more was asked for.
         keys: what the visitor has typed to be let in at servers. key_address: what the field for it stands for now.
     """
 
@@ -68,12 +71,14 @@ class Visit:
         self.checks: dict[Tried, Check] = {}
         self.older: set[str] = set()
         self.pacing: PaceName = "free"
+        self.steps = 0
         self.keys = Keys()
         self.key_address = ""
         self._lock = threading.Lock()
         self._left_at = -1.0
         self._refused: dict[str, tuple[str, Mapping[str, Any]]] = {}
         self._seen_at = time.monotonic()
+        self._stepped_at = 0.0
 
     @property
     def live(self) -> bool:
@@ -114,6 +119,17 @@ class Visit:
             self.choose_pace("free")
         if self.run is not None:
             self.run.pace.resume()
+
+    def step(self, press: int) -> None:
+        """Show one round more. `press` is what `steps` was when the button was drawn.
+
+        Streamlit may tell of one click several times: with every poll that goes out before the click itself does.
+        """
+        now = time.monotonic()
+        if self.run is None or (press != self.steps and now - self._stepped_at < _ECHO_S):
+            return
+        self.steps, self._stepped_at = self.steps + 1, now
+        self.run.pace.step()
 
     def test(self, host: ModelHost, what: Tried, settings: Settings) -> None:
         """Test a target or a draft, in place of the test of it before.

@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from specviz.events import VerifyResult
 from specviz.settings import ENVIRONMENT
 from specviz.ui import session
 from specviz.ui.session import Visit
@@ -118,7 +119,8 @@ def test_a_step_pauses_and_shows_exactly_one_round_more(clock: list[float]) -> N
             _look(page)
         assert _rounds(page) == before + 1
     _press(page, "Resume")
-    before = _rounds(page)
+    # With a round whose verdict had come in part.
+    before = len({e.round for e in _run(page)._taken if isinstance(e, VerifyResult)})
     _press(page, "Step")
     for _ in range(4):
         clock[0] += 0.5
@@ -197,3 +199,22 @@ def test_a_reload_finds_the_pace_and_the_pause() -> None:
     visit.left(0.0).join()
     heir = visit.hand_over()
     assert heir is not None and heir.pacing == "1" and heir.run is not None and heir.run.pace.paused
+
+
+def test_one_click_that_is_told_of_twice_is_one_step(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    visit = _visit(_start(_choose(_page(), "step")))
+    drawn = visit.steps
+    monkeypatch.setattr("specviz.ui.session._ECHO_S", float("inf"))
+    for _ in range(3):
+        visit.step(drawn)
+    assert visit.steps == drawn + 1
+    visit.step(visit.steps)
+    assert visit.steps == drawn + 2, "the button was drawn anew: another click"
+    monkeypatch.setattr("specviz.ui.session._ECHO_S", 0.0)
+    visit.step(drawn)
+    assert visit.steps == drawn + 3, "so late, it is another click on a button that was not drawn anew"
+    assert visit.run is not None
+    for _ in range(6):
+        clock[0] += 0.6
+        visit.run.drain()
+    assert len(visit.run.state.rounds) == 3

@@ -67,6 +67,7 @@ def test_a_paused_run_tells_each_step_and_not_how_far_the_models_are() -> None:
     run.drain()
     run.pace.pause()
     said = []
+    run.drain()
     for _ in range(3):
         run.drain()
         assert "The models are ahead, at round" in phase(run).words
