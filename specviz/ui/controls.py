@@ -36,7 +36,7 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
         help="  \n".join(f"**{e.name}.** {e.shows}" for e in EXAMPLES),
     )  # fmt: skip
     st.text_area(
-        "Prompt", key="prompt", persist_state="session", height=88, label_visibility="collapsed",
+        "Prompt", key="prompt", persist_state="session", height=72, label_visibility="collapsed",
         placeholder="Your prompt, or one of the examples above",
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):

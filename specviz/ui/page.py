@@ -22,6 +22,11 @@ class Page:
 _MARK = str(Path(__file__).parent / "mark.svg")
 _WORDMARK = str(Path(__file__).parent / "wordmark.svg")
 
+#: A page uses the width that there is; Streamlit's own margins take a quarter of a small window.
+_STYLE = """<style>
+[data-testid="stMainBlockContainer"] { padding-inline: clamp(1rem, 4vw, 4rem); }
+</style>"""
+
 PAGES: tuple[Page, ...] = (
     Page("app.py", "Live", "Watch a draft propose and a target decide, token by token.", ":material/account_tree:"),
 )
@@ -37,6 +42,7 @@ def set_up(name: str) -> Page:
     if page is None:
         raise KeyError(f"{name!r} is not in PAGES")
     st.set_page_config(page_title=f"{name} · specviz", page_icon=_MARK, layout="wide")
+    st.html(_STYLE)
     st.logo(_WORDMARK, icon_image=_MARK, size="large")
     with st.sidebar:
         # Streamlit knows no pages, not even the first, before there is a second.

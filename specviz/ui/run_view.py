@@ -5,7 +5,7 @@ Until a run has begun only the line that says what it waits for is polled: the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
@@ -14,7 +14,7 @@ from specviz.ui import phases
 from specviz.ui.session import Visit
 from specviz.views import summary, words
 from specviz.views.advice import advice
-from specviz.views.summary import BadgeColour, Tone
+from specviz.views.summary import BadgeColour, Figure, Tone
 
 if TYPE_CHECKING:
     from specviz.run import Run
@@ -26,12 +26,22 @@ _A_ROW = 4
 
 Stage = Literal["waiting", "going", "ended"]
 
-#: Charts stand beside tree and text while there is room for both, and go below them where there is not. What is only
-#: read out takes no room at all.
+#: Charts stand beside tree and text while there is room for both, and go below them where there is not; cards are in
+#: one row, or two and two. What is only read out takes no room at all.
 _STYLE = """<style>
 .st-key-run_parts [data-testid="stColumn"] { flex: 7 1 0; min-width: min(26rem, 100%); }
 .st-key-run_parts [data-testid="stColumn"] + [data-testid="stColumn"] { flex: 3 1 0; min-width: min(270px, 100%); }
-.st-key-status { position: absolute; }
+.st-key-cards { container-type: inline-size; }
+[class*="st-key-cards_"] { display: grid; grid-auto-flow: column; grid-auto-columns: minmax(0, 1fr); }
+[class*="st-key-cards_"] > * { width: auto; min-width: 0; }
+[class*="st-key-cards_"] [data-testid="stMetric"] > div { padding: 0.5rem 0.9rem; }
+[class*="st-key-cards_"] [data-testid="stMetricValue"] { font-size: 1.75rem; line-height: 1.35; }
+[class*="st-key-cards_"] [data-testid="stMetricDelta"] * { white-space: normal; overflow: visible; }
+@container (max-width: 620px) {
+  [class*="st-key-cards_"] { grid-auto-flow: row; grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  [class*="st-key-cards_"] > :last-child:nth-child(odd) { grid-column: span 2; }
+}
+[data-testid="stElementContainer"].st-key-status { position: absolute; width: 1px; height: 1px; overflow: hidden; }
 </style>"""
 
 _TONES: dict[Tone, BadgeColour] = {"good": "green", "bad": "red", "neutral": "gray"}
@@ -103,15 +113,21 @@ def _what_was_sent(run: Run) -> None:
 def _cards(run: Run) -> None:
     cards = summary.numbers(run.state, run.settings)
     # Those that only a server has stand in a row of their own, with the speed-up.
-    for row in (cards,) if len(cards) <= _A_ROW else (cards[: -_A_ROW + 1], cards[-_A_ROW + 1 :]):
-        with st.container(horizontal=True):
-            for card in row:
-                st.metric(
-                    card.name, card.value, card.note or None, help=card.help, delta_arrow="off",
-                    delta_color=_TONES[card.tone], border=True, height="stretch",
-                )  # fmt: skip
+    rows = (cards,) if len(cards) <= _A_ROW else (cards[: -_A_ROW + 1], cards[-_A_ROW + 1 :])
+    with st.container(key="cards", gap="small"):
+        for number, row in enumerate(rows):
+            _row(number, row)
     latest = run.state.latest
     if latest is not None and latest.note:
         st.caption(f"Last round: {words.escape_markdown(latest.note)}")
     for said in advice(run.state):
         st.caption(words.escape_markdown(said))
+
+
+def _row(number: int, cards: Sequence[Figure]) -> None:
+    with st.container(horizontal=True, key=f"cards_{number}", gap="small"):
+        for card in cards:
+            st.metric(
+                card.name, card.value, card.note or None, help=card.help, delta_arrow="off",
+                delta_color=_TONES[card.tone], border=True, height="stretch",
+            )  # fmt: skip

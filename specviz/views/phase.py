@@ -102,18 +102,40 @@ def _ended(done: Done, quote: Quote) -> Phase:
 
 
 def announcement(run: Run) -> tuple[str, str]:
-    """What a screen reader is told: which phase it is, and its words. The same phase need not be told again at once."""
+    """What a screen reader is told: which phase it is, and its words. The same phase need not be told again at once.
+
+    Words for the ear: not those that stand on the page, which are read there by whoever wants to.
+    """
     now = phase(run)
-    if now.kind == "finished":
-        factor = summary.speedup(run.state)
-        return now.kind, f"{now.words} {factor.name} {factor.value}" + (f", {factor.note}." if factor.note else ".")
-    if now.kind == "paused":
-        # Each step, but not how far the models are: that goes on by itself, and nobody has asked.
-        where = now.words.partition(". ")[0] + "."
-        return where, where
-    if run.progress is not None and now.kind in ("waiting", "running"):
-        return f"{now.kind}: {run.progress.what}", wait(run.progress).words
+    match now.kind:
+        case "finished":
+            return now.kind, _complete(run)
+        case "stopped":
+            return now.kind, f"The run was stopped. It has {_amount(run)}."
+        case "failed":
+            return now.kind, f"The run ended with an error. It has {_amount(run)}."
+        case "paused":
+            # Each step, but not how far the models are: that goes on by itself, and nobody has asked.
+            where = now.words.partition(". ")[0] + "."
+            return where, where
+        case "waiting" if run.phase == "queued":
+            ahead = run.queue_position
+            return "queued", f"Waiting: {ahead} {'run is' if ahead == 1 else 'runs are'} ahead of this one."
+        case "waiting" | "running" if run.progress is not None:
+            return f"{now.kind}: {run.progress.what}", wait(run.progress).words
     return now.kind, now.words
+
+
+def _complete(run: Run) -> str:
+    done, factor = run.state.done, summary.speedup(run.state)
+    assert done is not None
+    speed = f"{factor.name} {factor.value}" + (f", {factor.note}" if factor.note else "")
+    return f"The run is complete: {words.FINISHES[done.finish_reason]}. It has {_amount(run)}. {speed}."
+
+
+def _amount(run: Run) -> str:
+    tokens, rounds = len(run.state.text), len(run.state.rounds)
+    return f"{tokens:,} {'token' if tokens == 1 else 'tokens'} in {rounds:,} {'round' if rounds == 1 else 'rounds'}"
 
 
 @dataclass(slots=True)

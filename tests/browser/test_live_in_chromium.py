@@ -224,7 +224,7 @@ def test_charts_stand_beside_the_tree_where_there_is_room(
 def test_the_second_of_two_tabs_waits_says_so_and_can_stop_at_once(slow_url: str, open_tab: Callable) -> None:
     first = open_tab(slow_url)
     first.run("Hello")
-    first.page.get_by_text("Measuring plain decoding").wait_for()
+    first.page.get_by_text("Measuring plain decoding").first.wait_for()
     second = open_tab(slow_url)
     second.run("Hello")
     second.page.get_by_text("Waiting for 1 other run.").wait_for()

@@ -233,3 +233,49 @@ def test_the_text_has_a_name_and_its_own_place(open_tab: Callable, scripted_url:
     token.focus()
     described = token.evaluate("(t) => t.getRootNode().getElementById(t.getAttribute('aria-describedby')).textContent")
     assert re.match(r"·the +id \d+\naccepted · round 1, position 1\n", described)
+
+
+@pytest.mark.parametrize("width", [390, 700, 1024])
+@pytest.mark.parametrize("prompt", ["hostile", "remote"])
+def test_nothing_is_wider_than_the_window(open_tab: Callable, scripted_url: str, width: int, prompt: str) -> None:
+    tab = open_tab(scripted_url, width=width, height=844)
+    wide = (
+        "() => [document.documentElement, document.querySelector('[data-testid=stMain]')]"
+        ".map((e) => e.scrollWidth - e.clientWidth)"
+    )
+    assert tab.page.evaluate(wide) == [0, 0], "before a run"
+    _finished(tab, prompt)
+    tab.page.locator(".js-plotly-plot").first.wait_for()
+    assert tab.page.evaluate(wide) == [0, 0]
+    cards = [card.bounding_box() for card in tab.page.locator("[data-testid=stMetric]").all()]
+    assert len({round(card["width"]) for card in cards}) <= 2 and all(card["width"] > 120 for card in cards)
+
+
+def test_what_happens_is_read_out_once_and_not_with_every_poll(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("queued")
+    status = tab.page.locator(".status[role=status]")
+    tab.page.wait_for_function(
+        "() => [...document.querySelectorAll('*')].some((e) =>"
+        " e.shadowRoot?.querySelector('.status')?.textContent.startsWith('Waiting: 2 runs are ahead'))"
+    )
+    status.evaluate(
+        "(s) => { s.__told = []; new MutationObserver(() => s.__told.push(s.textContent))"
+        ".observe(s, { childList: true, characterData: true, subtree: true }); }"
+    )
+    tab.button("Stop").click()
+    tab.page.get_by_text("Stopped by you after").wait_for()
+    tab.run("talk")
+    tab.page.get_by_text("Finished:").wait_for()
+    tab.page.locator(".status", has_text="The run is complete: the model ended its answer.").wait_for(state="attached")
+    told = status.evaluate("(s) => s.__told")
+    assert told[-1].startswith("The run is complete: the model ended its answer. It has 120 tokens in 40 rounds.")
+    assert len(told) == len(set(told)) < 8, "the region stays the same from run to run, and is not filled at each poll"
+    assert status.bounding_box()["width"] <= 1, "it is heard, not seen"
+
+
+def test_a_failure_is_an_alert(open_tab: Callable, scripted_url: str) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("fails")
+    tab.page.get_by_role("alert").get_by_text("The target went away").wait_for()
+    tab.page.locator(".status", has_text="The run ended with an error.").wait_for(state="attached")

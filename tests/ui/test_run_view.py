@@ -74,7 +74,7 @@ def test_the_page_is_drawn_anew_when_the_run_begins(polls: list[float]) -> None:
 @pytest.mark.parametrize(
     ("scene", "said"),
     [
-        ("queued", "Waiting for 2 other runs. The models serve one run at a time."),
+        ("queued", "Waiting: 2 runs are ahead of this one."),
         ("downloading", "Downloading SmolLM2-135M-Instruct: 37.4 MB of 92.9 MB"),
         ("baseline", "Measuring plain decoding: 12 of 32 tokens"),
     ],
@@ -84,6 +84,6 @@ def test_each_wait_is_read_out(scene: str, said: str) -> None:
 
 
 def test_the_end_is_read_out_with_its_numbers_and_a_failure_too() -> None:
-    assert _said(_until_done(_run(_page(), "talk"))).startswith("Finished: the model ended its answer. 120 tokens in")
-    assert _said(_until_done(_run(_page(), "fails"))) == "The run failed."
-    assert _said(_until_done(_run(_page(), "fails at once"))) == "The run failed."
+    assert _said(_until_done(_run(_page(), "talk"))).startswith("The run is complete: the model ended its answer.")
+    assert _said(_until_done(_run(_page(), "fails"))).startswith("The run ended with an error.")
+    assert _said(_until_done(_run(_page(), "fails at once"))).startswith("The run ended with an error.")

@@ -58,8 +58,16 @@ def test_what_others_have_named_is_quoted() -> None:
 
 
 def test_a_screen_reader_hears_the_speed_too() -> None:
-    kind, said = announcement(_ended("talk"))
-    assert kind == "finished" and said.endswith("s. Speed-up 2.95 ×, faster than plain decoding.")
+    assert announcement(_ended("talk")) == (
+        "finished",
+        "The run is complete: the model ended its answer. It has 120 tokens in 40 rounds. "
+        "Speed-up 2.95 ×, faster than plain decoding.",
+    )
+
+
+def test_a_screen_reader_hears_how_far_a_run_came_that_broke_off() -> None:
+    assert announcement(_ended("fails"))[1] == "The run ended with an error. It has 20 tokens in 6 rounds."
+    assert announcement(_run("queued")) == ("queued", "Waiting: 2 runs are ahead of this one.")
 
 
 def test_a_paused_run_tells_each_step_and_not_how_far_the_models_are() -> None:

@@ -93,7 +93,9 @@ function newFrame(frame) {
   const said = made("span", "said", "", { role: "status" });
   const tip = made("div", "tip", "", { id: "tip", role: "tooltip" });
   const tools = made("div", "tools");
-  tools.append(made("span", "keys", how, { id: "keys" }), said, colours, copy);
+  const buttons = made("span", "buttons");
+  buttons.append(said, colours, copy);
+  tools.append(made("span", "keys", how, { id: "keys" }), buttons);
   frame.append(tools, box, newest, tip);
   return { box, newest, colours, copy, said, tip };
 }
@@ -123,11 +125,13 @@ function hearPointer(state) {
     span.focus({ preventScroll: true });
     chooseToken(state, span);
   });
-  box.addEventListener("scroll", () => {
+  const look = () => {
     state.tip.hidden = true;
     state.sticks = box.scrollTop + box.clientHeight >= box.scrollHeight - 8;
     state.newest.hidden = state.sticks;
-  });
+  };
+  box.addEventListener("scroll", look);
+  new ResizeObserver(() => (state.sticks ? textToEnd(state) : look())).observe(box);
 }
 
 // One tab stop for the whole text; arrow keys go from token to token.
