@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from specviz.environment import environment
 from specviz.errors import SettingsError, SpecvizError
 from specviz.settings import ENVIRONMENT, Settings
@@ -24,6 +26,7 @@ def show(catalog: Catalog) -> None:
     if complaint:
         page.show_error(complaint)
     fields, places = settings_form(catalog, visit, visit.brought or defaults)
+    live = visit.live
     show_controls(catalog, visit, fields)
     show_checks(catalog, visit, fields, places)
     if visit.run is None:
@@ -32,6 +35,9 @@ def show(catalog: Catalog) -> None:
         visit.view.resend()
         show_run(visit, visit.run)
     load_libraries()
+    if visit.live != live:
+        # It ended while the page was drawn: the buttons above stand for a run that still lives.
+        st.rerun()
 
 
 def _defaults() -> tuple[Settings, str]:
