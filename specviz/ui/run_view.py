@@ -37,7 +37,7 @@ _STYLE = """<style>
 [class*="st-key-cards_"] [data-testid="stMetric"] > div { padding: 0.5rem 0.9rem; }
 [class*="st-key-cards_"] [data-testid="stMetricValue"] { font-size: 1.75rem; line-height: 1.35; }
 [class*="st-key-cards_"] [data-testid="stMetricDelta"] * { white-space: normal; overflow: visible; }
-@container (max-width: 620px) {
+@container (max-width: 700px) {
   [class*="st-key-cards_"] { grid-auto-flow: row; grid-template-columns: repeat(2, minmax(0, 1fr)); }
   [class*="st-key-cards_"] > :last-child:nth-child(odd) { grid-column: span 2; }
 }
