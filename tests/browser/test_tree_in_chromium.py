@@ -1,15 +1,25 @@
-"""The token tree in Chromium: what it shows, hides, folds, and how a person finds the way in it."""
+"""The token tree in Chromium: what it shows, hides, folds, and how a person finds the way in it.
+
+Most of it in a page that holds the tree alone and is fed by hand, so that every state is reached at once and for sure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from specviz.metrics import RunState
+from specviz.ui.parts import tree
+from specviz.ui.parts.libraries import VIS_SCRIPT
 from specviz.views import words
-from specviz.views.tree import NODE_FACTS, TreeView
+from specviz.views.tree import TreeView
 from tests.ui.fakes import HOSTILE, SCENES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 VIEW = "[tree.network.getScale(), tree.network.getViewPosition()]"
 
@@ -23,26 +33,106 @@ SPANS = """(() => {
   return spans.sort((a, b) => a[1] - b[1]);
 })()"""
 
+THEMES = {
+    "light": {"text": "#31333F", "background": "#ffffff", "border": "#d5d8df", "primary": "#0a7d6b"},
+    "dark": {"text": "#fafafa", "background": "#0e1117", "border": "#3a3f4a", "primary": "#2fb8a0"},
+}
 
-def run(open_tab: Callable, url: str, scene: str, more_than: int, **context: Any) -> Any:
-    tab = open_tab(url, **context)
-    tab.run(scene)
-    tab.wait_for_nodes(more_than)
-    return tab
+#: Mounts the tree in a shadow root, as Streamlit does; `mount` again gives a fresh one, as a page switch does.
+PAGE = """(html) => {
+  globalThis.reports = [];
+  globalThis.mount = () => {
+    document.querySelector("#host")?.remove();
+    const host = Object.assign(document.createElement("div"), { id: "host" });
+    document.body.append(host);
+    globalThis.root = host.attachShadow({ mode: "open" });
+    root.innerHTML = html;
+    __specviz.style(root, "tree");
+  };
+  globalThis.show = (data) => {
+    const setStateValue = (name, value) => reports.push([name, value]);
+    globalThis.end = __specviz.tree({ parentElement: root, data, setStateValue });
+  };
+  mount();
+}"""
 
 
-def finished(open_tab: Callable, url: str, scene: str, **context: Any) -> Any:
-    tab = run(open_tab, url, scene, len(SCENES[scene]().state().nodes) - 1, **context)
-    tab.page.get_by_text("Finished:").wait_for()
-    return tab
+class Tree:
+    """A page with nothing but a tree in it. It has the tab's methods for what stands in it."""
+
+    def __init__(self, page: Page, scene: str, theme: str = "light") -> None:
+        self.page = page
+        self.faults: list[str] = []
+        page.on("pageerror", lambda e: self.faults.append(str(e)))
+        page.on("console", lambda m: self.faults.append(m.text) if m.type == "error" else None)
+        page.on("dialog", lambda d: (self.faults.append(d.message), d.dismiss()))
+        self.state, self.view, self.sent = RunState(), TreeView(), 0
+        self._events = iter(SCENES[scene]().events)
+        page.set_content("<style id=theme></style>")
+        self.dress(theme)
+        page.add_script_tag(content=VIS_SCRIPT + "\nglobalThis.loaded = true;", type="module")
+        page.wait_for_function("globalThis.loaded")
+        page.evaluate(PAGE, tree.HTML)
+
+    def dress(self, theme: str) -> None:
+        sheet = "".join(f"--st-{name}-color:{value};" for name, value in THEMES[theme].items())
+        sheet += "--st-font:sans-serif;--st-base-radius:8px;"
+        self.page.evaluate("(css) => (document.querySelector('#theme').textContent = css)", ":root{" + sheet + "}")
+
+    def feed(self, rounds: int | None = None, selected: int | None = None) -> None:
+        """Let this many rounds of the scene happen, or the rest of it, and tell the page in one message."""
+        until = None if rounds is None else len(self.state.rounds) + rounds
+        for event in self._events:
+            self.state.apply(event)
+            if len(self.state.rounds) == until:
+                break
+        self.send(selected)
+
+    def send(self, selected: int | None = None) -> None:
+        delta = self.view.delta(self.state, "run", self.sent)
+        self.sent = delta["to"]
+        self.page.evaluate("(data) => show(data)", {**delta, "counts": dict(self.view.counts), "selected": selected})
+        self.drawn()
+
+    def remount(self) -> None:
+        self.page.evaluate("mount()")
+        self.sent = 0
+        self.send()
+
+    def drawn(self) -> None:
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def button(self, name: str) -> Any:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def legend(self, name: str) -> Any:
+        return self.page.locator(".legend").get_by_role("button", name=name)
+
+    def nodes(self) -> int:
+        return self.tree("tree.nodes.length")
+
+    def tree(self, expression: str) -> Any:
+        return self.page.locator(".network").evaluate(
+            f"(box) => {{ const tree = box.__specviz; return {expression}; }}"
+        )
 
 
-def holds(tab: Any, condition: str, timeout_s: float = 30) -> None:
-    """Wait until something is true of the tree."""
-    box = tab.page.locator(".network").element_handle()
-    tab.page.wait_for_function(
-        f"(box) => {{ const tree = box.__specviz; return {condition}; }}", arg=box, timeout=1000 * timeout_s
-    )
+@pytest.fixture
+def grow(browser: Browser) -> Iterator[Callable[..., Tree]]:
+    """Makes trees: of the whole of a scene, or of so many rounds of it."""
+    made: list[Tree] = []
+
+    def one(scene: str, rounds: int | None = None, theme: str = "light") -> Tree:
+        page = browser.new_page(viewport={"width": 860, "height": 520})
+        page.set_default_timeout(30_000)
+        made.append(Tree(page, scene, theme))
+        made[-1].feed(rounds)
+        return made[-1]
+
+    yield one
+    for each in made:
+        each.page.close()
+    assert [fault for each in made for fault in each.faults] == []
 
 
 def click_node(tab: Any, node: int | str) -> None:
@@ -64,19 +154,17 @@ def chosen(tab: Any) -> int | None:
 
 def no_overlap(tab: Any) -> None:
     spans = tab.tree(SPANS)
-    for (one, _, end), (other, start, _) in zip(spans, spans[1:], strict=False):
+    for (one, _, end), (other, start, _) in pairwise(spans):
         assert end <= start, f"{one} reaches into {other}"
 
 
-def test_every_node_is_as_the_server_knows_it_and_old_rounds_are_chips(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "large")
-    state = SCENES["large"]().state()
-    rows = [dict(zip(NODE_FACTS, row, strict=True)) for row in TreeView().delta(state, "r", 0)["items"]]
-    want = [[n["id"], n["parent"], n["round"], n["index"], n["lane"], n["status"]] for n in rows]
-    got = tab.tree("tree.nodes.get().map((n) => [n.id, n.parent, n.round, n.index, n.lane, n.status])")
+def test_every_node_is_as_the_server_knows_it_and_old_rounds_are_chips(grow: Callable[..., Tree]) -> None:
+    tab = grow("large")
+    want = [[n.id, n.parent, n.round, n.index, n.status] for n in tab.state.nodes]
+    got = tab.tree("tree.nodes.get().map((n) => [n.id, n.parent, n.round, n.index, n.status])")
     assert sorted(got) == sorted(want)
     labels = dict(tab.tree("tree.nodes.get().map((n) => [n.id, n.label])"))
-    assert labels == {n.id: words.label(n.token) for n in state.nodes}
+    assert labels == {n.id: words.label(n.token) for n in tab.state.nodes}
     assert tab.tree("[...tree.memory.folded].length") == 16, "360 rounds in blocks of 20, the newest 40 open"
     assert tab.tree("tree.drawn.length") < 300
     chip = tab.tree("tree.drawn.get('chip:0').label")
@@ -84,15 +172,15 @@ def test_every_node_is_as_the_server_knows_it_and_old_rounds_are_chips(open_tab:
     no_overlap(tab)
 
 
-def test_a_chip_opens_where_it_stands_and_folds_again(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "large")
+def test_a_chip_opens_where_it_stands_and_folds_again(grow: Callable[..., Tree]) -> None:
+    tab = grow("large")
     before = tab.tree("Object.fromEntries(tree.drawn.get().map((n) => [n.id, [n.x, n.y]]))")
     for block in (15, 7, 0):
         look_at(tab, tab.tree(f"tree.chips.get({block})"), 0)
         edge = f"tree.network.canvasToDOM({{x: tree.chips.get({block}) + 116, y: 0}}).x"
         right = tab.tree(edge)
         click_node(tab, f"chip:{block}")
-        holds(tab, f"!tree.memory.folded.has({block})")
+        assert not tab.tree(f"tree.memory.folded.has({block})")
         last = f"tree.rounds[{block * 20 + 19}]"
         now = tab.tree(f"tree.network.canvasToDOM({{x: ({last}.to + 0.5) * 78, y: 0}}).x")
         assert now == pytest.approx(right, abs=2), "the block grows out of the chip, leftwards"
@@ -109,8 +197,8 @@ def test_a_chip_opens_where_it_stands_and_folds_again(open_tab: Callable, script
     assert tab.button("Fold older rounds").is_disabled()
 
 
-def test_nothing_folds_under_a_person_who_has_moved_away(open_tab: Callable, scripted_url: str) -> None:
-    tab = run(open_tab, scripted_url, "endless", 20)
+def test_nothing_folds_under_a_person_who_has_moved_away(grow: Callable[..., Tree]) -> None:
+    tab = grow("endless", rounds=30)
     box = tab.page.locator(".network canvas").bounding_box()
     x, y = box["x"] + 200, box["y"] + box["height"] - 30
     tab.page.mouse.move(x, y)
@@ -118,16 +206,19 @@ def test_nothing_folds_under_a_person_who_has_moved_away(open_tab: Callable, scr
     tab.page.mouse.move(x + 60, y - 20, steps=4)
     tab.page.mouse.up()
     view = tab.tree(VIEW)
-    holds(tab, "tree.rounds.length > 64", timeout_s=120)
+    for _ in range(12):
+        tab.feed(4)
     assert tab.tree(VIEW) == view
     assert tab.tree("tree.memory.folded.size") == 0
     tab.button("Follow").click()
-    holds(tab, "tree.memory.folded.size === 1")
+    assert tab.tree("[...tree.memory.folded]") == [0]
+    tab.feed(10)
+    assert tab.tree("[...tree.memory.folded]") == [0, 1], "and goes on"
     no_overlap(tab)
 
 
-def test_the_legend_is_a_filter(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "talk")
+def test_the_legend_is_a_filter(grow: Callable[..., Tree]) -> None:
+    tab = grow("talk")
     entry = tab.page.locator(".legend").get_by_role("button", name="rejected")
     count = entry.locator(".count").text_content()
     shown = "tree.drawn.get().filter((n) => tree.nodes.get(n.id).status === 'rejected').length"
@@ -146,25 +237,23 @@ def test_the_legend_is_a_filter(open_tab: Callable, scripted_url: str) -> None:
     assert not tab.page.locator(".legend").get_by_role("button", name="all", exact=True).is_visible()
 
 
-def test_what_is_put_on_the_canvas_is_in_the_next_drawing(open_tab: Callable, scripted_url: str) -> None:
+def test_what_is_put_on_the_canvas_is_in_the_next_drawing(grow: Callable[..., Tree]) -> None:
     """vis-network leaves out what it has measured nowhere near the view."""
-    tab = finished(open_tab, scripted_url, "talk")
+    tab = grow("talk")
     measured = "tree.drawn.get().every((n) => Math.abs(tree.network.getBoundingBox(n.id).left - n.x) < 60)"
     assert tab.tree(f"(tree.tools.legend.entries[0].entry.click(), tree.tools.legend.all.click(), {measured})")
 
 
-def test_new_tokens_of_a_hidden_status_stay_hidden(open_tab: Callable, scripted_url: str) -> None:
-    tab = run(open_tab, scripted_url, "endless", 10)
+def test_new_tokens_of_a_hidden_status_stay_hidden(grow: Callable[..., Tree]) -> None:
+    tab = grow("endless", rounds=3)
     tab.page.locator(".legend").get_by_role("button", name="ignored").click()
-    tab.wait_for_nodes(tab.nodes() + 60)
+    tab.feed(12)
     assert tab.tree("tree.nodes.get().filter((n) => n.status === 'ignored').length") > 0
     assert tab.tree("tree.drawn.get().filter((n) => tree.nodes.get(n.id)?.status === 'ignored').length") == 0
 
 
-def test_one_can_go_to_a_round_by_number_and_from_there_to_its_neighbours(
-    open_tab: Callable, scripted_url: str
-) -> None:
-    tab = finished(open_tab, scripted_url, "large")
+def test_one_can_go_to_a_round_by_number_and_from_there_to_its_neighbours(grow: Callable[..., Tree]) -> None:
+    tab = grow("large")
     field = tab.page.get_by_role("spinbutton", name="Round")
     assert field.input_value() == "360" and tab.page.get_by_text("of 360").is_visible()
     middle = "(tree.network.getViewPosition().x / 78)"
@@ -187,26 +276,26 @@ def test_one_can_go_to_a_round_by_number_and_from_there_to_its_neighbours(
     assert field.input_value() == "360" and tab.button("Next round").is_disabled()
 
 
-def test_follow_says_whether_it_is_on(open_tab: Callable, scripted_url: str) -> None:
-    tab = run(open_tab, scripted_url, "endless", 20)
+def test_follow_says_whether_it_is_on(grow: Callable[..., Tree]) -> None:
+    tab = grow("endless", rounds=10)
     follow = tab.button("Follow")
     assert follow.get_attribute("aria-pressed") == "true"
     tab.button("Whole tree").click()
     assert follow.get_attribute("aria-pressed") == "false"
     view = tab.tree(VIEW)
-    tab.wait_for_nodes(tab.nodes() + 20)
+    tab.feed(4)
     assert tab.tree(VIEW) == view
     follow.click()
     assert follow.get_attribute("aria-pressed") == "true" and tab.tree("tree.follow") is True
     x = tab.tree("tree.network.getViewPosition().x")
-    tab.wait_for_nodes(tab.nodes() + 20)
+    tab.feed(4)
     assert tab.tree("tree.network.getViewPosition().x") > x
     follow.click()
     assert follow.get_attribute("aria-pressed") == "false"
 
 
-def test_the_whole_tree_is_in_view_on_demand(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "large")
+def test_the_whole_tree_is_in_view_on_demand(grow: Callable[..., Tree]) -> None:
+    tab = grow("large")
     tab.button("Whole tree").click()
     ends = tab.tree(
         "[tree.network.canvasToDOM({x: tree.chips.get(0) - 98, y: 0}).x,"
@@ -215,31 +304,41 @@ def test_the_whole_tree_is_in_view_on_demand(open_tab: Callable, scripted_url: s
     assert 0 <= ends[0] < 0.1 * ends[2] and 0.9 * ends[2] < ends[1] <= ends[2]
 
 
-def test_a_node_is_chosen_by_click_and_by_the_text(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "talk")
+def test_a_node_is_chosen_by_click(grow: Callable[..., Tree]) -> None:
+    tab = grow("talk")
     node = tab.tree("tree.nodes.get().filter((n) => n.status === 'rejected').at(-1).id")
     view = tab.tree(VIEW)
     click_node(tab, node)
     assert chosen(tab) == node and tab.tree("tree.network.getSelectedNodes()") == [node]
+    name, report = tab.page.evaluate("reports.at(-1)")
+    assert (name, report["run"], report["id"]) == ("selected", "run", node)
     assert tab.tree(VIEW) == view and tab.tree("tree.follow") is True, "it is in view: nothing moves"
-    tab.page.locator(".text .token").nth(3).click()
-    holds(tab, "__specviz.chosen.id !== null && tree.network.getSelectedNodes()[0] === __specviz.chosen.id")
-    first = chosen(tab)
-    assert first != node
-    assert tab.tree("tree.follow") is False, "the tree has gone where the text was clicked"
-    at = tab.tree(f"tree.network.canvasToDOM(tree.network.getPosition({first}))")
-    assert 0 < at["x"] < tab.tree("tree.box.clientWidth")
     box = tab.page.locator(".network canvas").bounding_box()
     tab.page.mouse.click(box["x"] + 20, box["y"] + box["height"] - 8)
     assert chosen(tab) is None and tab.tree("tree.network.getSelectedNodes()") == []
 
 
-def test_a_choice_elsewhere_opens_the_rounds_that_hide_it(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "large")
-    tab.page.locator(".text .token").nth(30).click()
-    holds(tab, "!tree.memory.folded.has(0)")
-    holds(tab, "tree.network.getSelectedNodes()[0] === __specviz.chosen.id")
+def test_a_choice_made_elsewhere_is_gone_to_and_opens_what_hides_it(grow: Callable[..., Tree]) -> None:
+    tab = grow("large")
+    choose = "(id) => __specviz.choose({ setStateValue: () => {} }, 'run', id)"
+    view = tab.tree(VIEW)
+    in_view = tab.tree("tree.nodes.get().filter((n) => n.lane === 0).at(-2).id")
+    tab.page.evaluate(choose, in_view)
+    assert tab.tree("tree.network.getSelectedNodes()") == [in_view]
+    assert tab.tree(VIEW) == view and tab.tree("tree.follow") is True
+    tab.page.evaluate(choose, 30)
+    assert tab.tree("tree.network.getSelectedNodes()") == [30] and tab.tree("tree.follow") is False
+    at = tab.tree("tree.network.canvasToDOM(tree.network.getPosition(30))")
+    assert 0 < at["x"] < tab.tree("tree.box.clientWidth")
+    assert not tab.tree("tree.memory.folded.has(0)")
     no_overlap(tab)
+
+
+def test_what_was_chosen_before_the_page_was_loaded_is_marked_and_moves_nothing(grow: Callable[..., Tree]) -> None:
+    tab = grow("endless", rounds=10)
+    tab.feed(1, selected=2)
+    assert chosen(tab) == 2 and tab.tree("tree.network.getSelectedNodes()") == [2]
+    assert tab.tree("tree.follow") is True
 
 
 ALTERNATIVES = [
@@ -248,8 +347,8 @@ ALTERNATIVES = [
 ]
 
 
-def test_alternatives_are_drawn_on_demand_and_are_no_nodes(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "talk")
+def test_alternatives_are_drawn_on_demand_and_are_no_nodes(grow: Callable[..., Tree]) -> None:
+    tab = grow("talk")
     node = tab.tree("tree.nodes.get().filter((n) => n.status === 'accepted').at(-1).id")
     ghosts = "tree.drawn.get({ filter: (n) => String(n.id).startsWith('alt:') })"
     tell = "(detail) => document.dispatchEvent(new CustomEvent('specviz-detail', { detail }))"
@@ -275,8 +374,8 @@ def test_alternatives_are_drawn_on_demand_and_are_no_nodes(open_tab: Callable, s
     assert tab.tree(ghosts) == [] and tab.tree("tree.edges.get('alt:0')") is None
 
 
-def test_the_tree_can_be_walked_by_keyboard(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "large")
+def test_the_tree_can_be_walked_by_keyboard(grow: Callable[..., Tree]) -> None:
+    tab = grow("large")
     nodes = {n["id"]: n for n in tab.tree("tree.nodes.get().map(({title, ...n}) => n)")}
     box = tab.page.locator(".network")
     assert box.get_attribute("role") == "application" and "arrow" in box.get_attribute("aria-label").lower()
@@ -316,8 +415,8 @@ def test_the_tree_can_be_walked_by_keyboard(open_tab: Callable, scripted_url: st
     assert chosen(tab) is None
 
 
-def test_the_focused_tree_has_a_ring_and_is_one_tab_stop(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "talk")
+def test_the_focused_tree_has_a_ring_and_is_one_tab_stop(grow: Callable[..., Tree]) -> None:
+    tab = grow("talk")
     tab.button("Follow").focus()
     tab.page.keyboard.press("Tab")
     box = tab.page.locator(".network:focus")
@@ -327,56 +426,50 @@ def test_the_focused_tree_has_a_ring_and_is_one_tab_stop(open_tab: Callable, scr
     assert tab.page.locator(".legend button:focus").count() == 1
 
 
-#: What a page switch does: the component is made anew, with nothing, and gets everything sent again.
-REMOUNT = """(() => {
-  const { node, round } = __specviz.treeLayout;
-  const data = {
-    run: tree.run, from: 0, to: tree.have, counts: tree.counts, selected: null,
-    items: tree.nodes.get().map((n) => node.map((name) => n[name])),
-    rounds: tree.rounds.map((r) => round.map((name) => r[name])),
-  };
-  const host = document.createElement("div");
-  host.style.width = tree.box.clientWidth + 2 + "px";
-  for (const name of ["tools", "network", "legend", "hint"]) {
-    const part = document.createElement("div");
-    part.className = name;
-    if (name === "network") part.style.height = tree.box.clientHeight + "px";
-    host.append(part);
-  }
-  document.body.append(host);
-  const end = __specviz.tree({ parentElement: host, data, setStateValue: () => {} });
-  const again = host.querySelector(".network").__specviz;
-  const { x, y } = again.network.getViewPosition();
-  const said = {
-    view: [again.network.getScale(), { x: Math.round(x), y: Math.round(y) }], follow: again.follow,
-    drawn: again.drawn.getIds().map(String).sort(), nodes: again.nodes.length,
-    pressed: [...host.querySelectorAll(".entry")].map((entry) => entry.ariaPressed),
-  };
-  host.remove();
-  end();
-  return said;
-})()"""
-
-
-def test_a_new_mount_finds_everything_as_it_was_left(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "large")
+def test_a_new_mount_finds_everything_as_it_was_left(grow: Callable[..., Tree]) -> None:
+    tab = grow("large")
     tab.page.locator(".legend").get_by_role("button", name="ignored").click()
     look_at(tab, tab.tree("tree.chips.get(9)"), 0)
     click_node(tab, "chip:9")
-    holds(tab, "!tree.memory.folded.has(9)")
-    tab.page.mouse.wheel(0, -200)
+    assert not tab.tree("tree.memory.folded.has(9)")
     look_at(tab, tab.tree("tree.rounds[190].from * 78"), 40, 0.7)
-    drawn = tab.tree("tree.drawn.getIds().map(String).sort()")
-    scale, at = tab.tree(VIEW)
-    said = tab.tree(REMOUNT)
-    assert said["drawn"] == drawn and said["nodes"] == tab.nodes()
-    assert said["view"] == [scale, {"x": round(at["x"]), "y": round(at["y"])}]
-    assert said["follow"] is False
-    assert said["pressed"][4] == "false"
+    tab.button("Alternatives").click()
+    what = "[tree.drawn.getIds().map(String).sort(), tree.nodes.length, tree.follow, tree.memory.alternatives]"
+    before, (scale, at) = tab.tree(what), tab.tree(VIEW)
+    tab.remount()
+    assert tab.tree(what) == before
+    now = tab.tree(VIEW)
+    assert now[0] == pytest.approx(scale) and now[1] == pytest.approx(at, abs=1)
+    assert tab.legend("ignored").get_attribute("aria-pressed") == "false"
+    assert tab.button("Alternatives").get_attribute("aria-pressed") == "true"
+    tab.button("Follow").click()
+    tab.remount()
+    assert tab.tree("tree.follow") is True and tab.tree("tree.network.getViewPosition().x") > 0.9 * tab.tree(
+        "tree.endX"
+    )
 
 
-def test_a_page_run_leaves_the_view_alone(open_tab: Callable, scripted_url: str) -> None:
-    tab = run(open_tab, scripted_url, "endless", 60)
+def test_a_new_theme_paints_everything_anew(grow: Callable[..., Tree]) -> None:
+    tab = grow("talk")
+    tab.dress("dark")
+    box = tab.page.locator(".network").element_handle()
+    tab.page.wait_for_function("(box) => box.__specviz.colours.background === '#0e1117'", arg=box)
+    assert tab.tree("tree.drawn.get().filter((n) => n.color.background === '#ffffff').length") == 0
+
+
+def test_text_and_tree_choose_the_same_token_and_a_page_run_leaves_the_view_alone(
+    open_tab: Callable, scripted_url: str
+) -> None:
+    """In the page itself."""
+    tab = open_tab(scripted_url)
+    tab.run("endless")
+    tab.wait_for_nodes(60)
+    tab.page.locator(".text .token").nth(3).click()
+    box = tab.page.locator(".network").element_handle()
+    tab.page.wait_for_function(
+        "(box) => __specviz.chosen.id !== null && box.__specviz.network.getSelectedNodes()[0] === __specviz.chosen.id",
+        arg=box,
+    )
     tab.button("Whole tree").click()
     view = tab.tree(VIEW)
     tab.page.get_by_role("slider", name="Drafted per round, K").press("ArrowRight")
@@ -384,8 +477,8 @@ def test_a_page_run_leaves_the_view_alone(open_tab: Callable, scripted_url: str)
     assert tab.tree(VIEW) == view
 
 
-def test_hostile_labels_stay_within_their_columns(open_tab: Callable, scripted_url: str) -> None:
-    tab = finished(open_tab, scripted_url, "hostile")
+def test_hostile_labels_stay_within_their_columns(grow: Callable[..., Tree]) -> None:
+    tab = grow("hostile")
     widest = tab.tree(
         "Math.max(...tree.drawn.get().filter((n) => typeof n.id === 'number')"
         ".map((n) => tree.pen.measureText(n.label).width))"
@@ -396,8 +489,8 @@ def test_hostile_labels_stay_within_their_columns(open_tab: Callable, scripted_u
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_outline_stands_out_from_the_page(open_tab: Callable, scripted_url: str, scheme: str) -> None:
-    tab = finished(open_tab, scripted_url, "talk", color_scheme=scheme)
+def test_every_outline_stands_out_from_the_page(grow: Callable[..., Tree], scheme: str) -> None:
+    tab = grow("talk", theme=scheme)
     page = tab.tree("tree.colours.background")
     borders = dict(tab.tree("tree.drawn.get().map((n) => [tree.nodes.get(n.id).status, n.color.border])"))
     assert set(borders) == {"accepted", "resampled", "bonus", "rejected", "ignored"}

@@ -23,21 +23,21 @@ _TREE = (
     "tree_toolbar.js",
 )  # fmt: skip
 
-_vis = assets.component(
-    "specviz_vis",
-    js=assets.library(
-        "vis",
-        _VIS,
-        "selection.js",
-        *_TREE,
-        "text.js",
-        "inspector.js",
-        constants=f"specviz.styles = {json.dumps(_STYLES)};"
-        f"specviz.looks = {json.dumps(palette.to_json())};"
-        f"specviz.networkOptions = {json.dumps(network_options())};"
-        f"specviz.treeLayout = {json.dumps(LAYOUT)};",
-    ),
+#: vis-network and the renderers that come with it, as a module.
+VIS_SCRIPT = assets.library(
+    "vis",
+    _VIS,
+    "selection.js",
+    *_TREE,
+    "text.js",
+    "inspector.js",
+    constants=f"specviz.styles = {json.dumps(_STYLES)};"
+    f"specviz.looks = {json.dumps(palette.to_json())};"
+    f"specviz.networkOptions = {json.dumps(network_options())};"
+    f"specviz.treeLayout = {json.dumps(LAYOUT)};",
 )
+
+_vis = assets.component("specviz_vis", js=VIS_SCRIPT)
 _plotly = assets.component(
     "specviz_plotly",
     # The charts' style comes once, with the library, into the document: with every poll it would cost more than that.

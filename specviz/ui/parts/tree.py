@@ -6,10 +6,12 @@ from typing import Any
 
 from specviz.ui.parts import assets
 
-# The script fills it: what stands here would travel with every poll.
+#: The script fills it: what stands here travels with every poll.
+HTML = '<div class="tools"></div><div class="network"></div><div class="legend"></div><div class="hint"></div>'
+
 _tree = assets.component(
     "specviz_tree",
-    html='<div class="tools"></div><div class="network"></div><div class="legend"></div><div class="hint"></div>',
+    html=HTML,
     js=assets.start("vis", "tree"),
 )
 
