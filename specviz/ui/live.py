@@ -32,7 +32,6 @@ def show(catalog: Catalog) -> None:
     if visit.run is None:
         show_welcome()
     else:
-        visit.view.resend()
         show_run(visit, visit.run)
     load_libraries()
     if visit.live != live:

@@ -42,11 +42,6 @@ class LiveView:
         self._charts = {place: ChartsView(place) for place in CHARTS}
         self._cursors = {name: Cursor() for name in (*_CHOOSERS, *map(key_of, CHARTS))}
 
-    def resend(self) -> None:
-        """Send everything next time: after a full page run the browser may hold nothing."""
-        for cursor in self._cursors.values():
-            cursor.rewind()
-
     def announce(self, run: Run) -> None:
         """Have read out where the run stands."""
         show_status(self._announcer.say(*announcement(run), time.monotonic()))

@@ -83,8 +83,10 @@ def show_run(visit: Visit, run: Run) -> None:
     if stage == "ended" and not run.state.nodes:
         _what_was_sent(run)
         return
-    if stage != "going":
-        _cards(run)
+    # In a container that is always there: one element more above them, and tree, text and charts are mounted anew.
+    with st.container():
+        if stage != "going":
+            _cards(run)
     with st.container(key="run_parts"):
         left, right = st.columns([7, 3], gap="medium")
     with left:

@@ -37,7 +37,3 @@ class Cursor:
             self.answered = need["n"]
             self.sent = min(self.sent, max(0, need["rev"]))
         return self.sent
-
-    def rewind(self) -> None:
-        """Send everything next time: after a full page run the browser may hold nothing."""
-        self.sent = 0

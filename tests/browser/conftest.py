@@ -178,6 +178,7 @@ def _open_measured(open_tab: Callable[..., Tab], server: Server, **context: Any)
     frames = Frames()
 
     def prepare(page: Page) -> None:
+        page.set_default_timeout(120_000)
         page.add_init_script(SCRIPT)
         frames.listen(page)
 

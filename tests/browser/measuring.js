@@ -58,7 +58,7 @@ measured.inked = (canvas) => {
 // What a person would see flicker: each part of the page must have something in it at any time.
 measured.parts = () => ({
   tree: measured.inked(measured.find(".network canvas")) > 0,
-  text: measured.find(".text .token") !== null,
+  text: measured.find('.text[role=group] .token') !== null,
   charts: measured.charts().length > 0 && measured.charts().every((chart) => chart.querySelector(".main-svg")),
 });
 measured.charts = () => [...document.querySelectorAll(".js-plotly-plot")];
@@ -72,7 +72,7 @@ setInterval(() => {
 }, 50);
 
 // The elements that must outlive every poll.
-measured.elements = () => [measured.find(".network"), measured.find(".network canvas"), measured.find(".text"), ...measured.charts()];
+measured.elements = () => [measured.find(".network"), measured.find(".network canvas"), measured.find('.text[role=group]'), ...measured.charts()];
 measured.remember = () => (measured.kept = measured.elements());
 measured.same = () => {
   const now = measured.elements();
@@ -85,7 +85,7 @@ measured.view = () => {
 };
 
 measured.whole = () => {
-  const spans = [...measured.find(".text").querySelectorAll(".token")];
+  const spans = [...measured.find('.text[role=group]').querySelectorAll(".token")];
   const statuses = ["pending", "accepted", "rejected", "ignored", "resampled", "bonus"];
   return {
     nodes: measured.hooked.nodes.get().map((n) => [n.id, n.status, n.parent, n.label]).sort((a, b) => a[0] - b[0]),
@@ -106,7 +106,7 @@ measured.lose = (n) => {
     return null;
   };
 };
-measured.lostAll = () => measured.lost.size === 2 && [...measured.lost.values()].every(({ left }) => left === 0);
+measured.lostAll = () => measured.lost.size >= 2 && [...measured.lost.values()].every(({ left }) => left === 0);
 measured.recovered = () => [...measured.lost].every(([state, { to }]) => state.have >= to);
 
 measured.block = (ms) => {
@@ -115,10 +115,15 @@ measured.block = (ms) => {
   return Date.now();
 };
 
-// Calls back with the time at which a condition first holds, looked at in every frame.
-measured.when = (condition) =>
-  new Promise((done) => {
-    const look = () => (condition() ? done(Date.now()) : requestAnimationFrame(look));
+// The time at which a condition first holds, looked at in every frame.
+measured.when = (condition, patience = 120_000) =>
+  new Promise((done, fail) => {
+    const until = Date.now() + patience;
+    const look = () => {
+      if (condition()) done(Date.now());
+      else if (Date.now() > until) fail(new Error(`not within ${patience} ms: ${condition}`));
+      else requestAnimationFrame(look);
+    };
     look();
   });
 

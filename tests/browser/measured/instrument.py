@@ -120,7 +120,7 @@ def _watched_show(show: Callable[..., None]) -> Callable[..., None]:
                 "cpu_ms": 1000 * (time.thread_time() - begun),
                 "process_ms": 1000 * (time.process_time() - sum(f.cpu_s for f in fed.values())),
                 "nodes": len(state.nodes),
-                "rounds": len(state.rounds),
+                "tokens": len(state.text),
             }
         )
 
