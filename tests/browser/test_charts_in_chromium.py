@@ -232,8 +232,7 @@ def test_another_theme_recolours_what_is_drawn_although_nothing_is_polled(
     )
 
 
-@pytest.mark.parametrize("width", [1440, 1240, 360])
-@pytest.mark.parametrize("prompt", ["remote", "large"])
+@pytest.mark.parametrize(("prompt", "width"), [("large", 1440), ("remote", 1240), ("remote", 360)])
 def test_every_text_of_a_chart_lies_within_it(open_tab: Callable, scripted_url: str, prompt: str, width: int) -> None:
     tab = open_tab(scripted_url, width=width)
     _finish(tab, prompt, REMOTE if prompt == "remote" else LOCAL)
