@@ -9,7 +9,6 @@ Of each token only its facts travel, as a bare list; the browser makes the toolt
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,14 +73,14 @@ def _item(nodes: list[Node], text: str | None) -> dict[str, Any]:
 def _facts(node: Node) -> list[Any]:
     """Node id, status, round, position, token id; log-probability of draft and target, acceptance probability, bits."""
     scores = (node.draft_logprob, node.target_logprob, node.acceptance_prob, node.entropy)
-    return [node.id, node.status, node.round, node.position, node.token_id, *map(_short, scores)]
-
-
-def _short(value: float | None) -> float | str | None:
-    """A number as the tooltip shows it. JSON has no infinity: that goes as its sign."""
-    if value is None or math.isfinite(value):
-        return None if value is None else round(value, 3)
-    return None if math.isnan(value) else words.number(value)
+    return [
+        node.id,
+        node.status,
+        node.round,
+        node.position,
+        node.token_id,
+        *(words.rounded(score, 3) for score in scores),
+    ]
 
 
 def place(state: RunState, chosen: int | None) -> int | None:

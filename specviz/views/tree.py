@@ -137,22 +137,15 @@ class TreeView:
             node.token_id,
             node_size(node.entropy),
             strength(node),
-            _short(node.entropy, 2),
-            _short(node.draft_logprob, 3),
-            _short(node.target_logprob, 3),
-            _short(node.acceptance_prob, 3),
+            words.rounded(node.entropy, 2),
+            words.rounded(node.draft_logprob, 3),
+            words.rounded(node.target_logprob, 3),
+            words.rounded(node.acceptance_prob, 3),
         ]
 
     def _round_row(self, number: int) -> list[int]:
         of = self._rounds[number]
         return [number, of.start, of.start + max(1, of.spine) - 1, of.drafted, of.accepted, of.tested]
-
-
-def _short(value: float | None, digits: int) -> float | str | None:
-    """A number with as many digits as the tooltip shows."""
-    if value is None or math.isnan(value):
-        return None
-    return round(value, digits) if math.isfinite(value) else words.number(value)
 
 
 def node_size(entropy: float | None) -> float:

@@ -67,6 +67,13 @@ def number(value: float | None, digits: int = 2, unit: str = "") -> str:
     return (MINUS if negative else "") + text + (f" {unit}" if unit else "")
 
 
+def rounded(value: float | None, digits: int) -> float | str | None:
+    """A number as the browser gets it, for `specviz.number` there: text where it is infinite, which JSON cannot say."""
+    if value is None or math.isnan(value):
+        return None
+    return round(value, digits) if math.isfinite(value) else number(value)
+
+
 def percent(share: float | None) -> str:
     """A share of one as a percentage."""
     return NOT_KNOWN if share is None else f"{100 * share:.0f} %"

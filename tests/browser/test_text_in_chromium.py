@@ -27,11 +27,11 @@ def _box(tab: Any) -> Any:
 def _finished(tab: Any, prompt: str) -> None:
     tab.run(prompt)
     tab.page.get_by_text("Finished:").wait_for()
-    tab.page.locator(".token").first.wait_for()
+    _wait_for_tokens(tab, len(SCENES[prompt]().state().text) - 1)
 
 
 def _wait_for_tokens(tab: Any, more_than: int) -> int:
-    tab.page.locator(".token").nth(more_than).wait_for()
+    tab.page.locator(".token").nth(more_than).wait_for(state="attached")
     return tab.page.locator(".token").count()
 
 
@@ -77,7 +77,6 @@ def test_a_choice_made_elsewhere_comes_into_view_in_the_box_and_not_on_the_page(
 ) -> None:
     tab = open_tab(scripted_url, height=700)
     _finished(tab, "large")
-    _wait_for_tokens(tab, 1000)
     _box(tab).scroll_into_view_if_needed()
     page = "document.querySelector('[data-testid=stMain]').scrollTop"
     before = tab.page.evaluate(page)
