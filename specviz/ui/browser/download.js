@@ -36,8 +36,9 @@ function ask(key) {
   const asked = `${Date.now()}-${Math.random()}`;
   const giveUp = setTimeout(() => end(key, "Nothing came within 30 seconds. Try again."), PATIENCE_MS);
   const question = { asked, giveUp };
+  let times = 0;
   const send = (wait) => {
-    buttons.get(key).component.setTriggerValue("ask", asked);
+    buttons.get(key).component.setTriggerValue("ask", { asked, times: ++times });
     question.again = setTimeout(send, wait, 2 * wait);
   };
   open.set(key, question);

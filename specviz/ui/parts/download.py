@@ -18,6 +18,9 @@ _ICON = (
     '<path d="M12 16l-5-5 1.4-1.4 2.6 2.6V4h2v8.2l2.6-2.6L17 11zM4 20v-5h2v3h12v-3h2v5z"/></svg>'
 )
 
+#: A question that comes this often, seconds apart, has had its answer lost.
+_LOST_AFTER = 3
+
 _download = assets.component(
     "specviz_download",
     html=f'<div class="download"><button type="button">{_ICON}<span class="status" aria-live="polite"></span></button>'
@@ -41,8 +44,17 @@ def show_download(
     def download() -> None:
         data: dict[str, Any] = {"key": key, "label": label, "help": help}
         # Read before it is drawn: what is asked comes with this run alone.
-        if asked := assets.state_of(key).get("ask"):
-            data |= {"asked": asked, "text": make(), "name": name, "mime": mime}
+        ask = assets.state_of(key).get("ask")
+        if ask and _is_new(key, ask["asked"], ask["times"]):
+            data |= {"asked": ask["asked"], "text": make(), "name": name, "mime": mime}
         _download(key=key, data=data, width="content", on_ask_change=assets.nothing, on_got_change=assets.nothing)
 
     download()
+
+
+def _is_new(key: str, asked: str, times: int) -> bool:
+    """Whether a question is to be answered: the first time that it comes, and if its answer seems to be lost."""
+    answered = f"{key}_answered"
+    before = st.session_state.get(answered)
+    st.session_state[answered] = asked
+    return asked != before or times >= _LOST_AFTER
