@@ -1,7 +1,7 @@
 """Advice only where the run's own numbers found it, and called an estimate."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.events import TimeSplit
@@ -101,6 +101,7 @@ def test_what_makes_a_run_slow_is_named_with_its_share():
     assert what_is_slow(_run(4, [4], _split(10, 60))) == "" == what_is_slow(_run(4, [0], _split(10, 60), rounds=4))
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 16).flatmap(lambda k: st.tuples(st.just(k), st.lists(st.integers(0, k), min_size=1, max_size=9))),
     st.floats(0, 500), st.floats(0.1, 500), st.one_of(st.none(), st.floats(0.5, 500)),

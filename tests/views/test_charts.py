@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.metrics import RunState
@@ -66,6 +66,7 @@ def test_another_run_starts_afresh():
     assert other["run"] == "s" and other["to"] == 1 and "billed" not in view.shown == _names(other)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.integers(0, 5).flatmap(lambda k: st.tuples(st.just(k), st.integers(0, k))),
