@@ -4,15 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from specviz.events import Done, FinishReason
 from specviz.views import pacing, summary, words
 from specviz.views.pacing import Standing
 
 if TYPE_CHECKING:
+    from specviz.job import Phase as JobPhase
+    from specviz.metrics import RunState
+    from specviz.pace import Pace
     from specviz.ports import Progress
-    from specviz.run import Run
+    from specviz.settings import Settings
+
+
+class Run(Protocol):
+    """A run as it stands: `run.Run`."""
+
+    settings: Settings
+    state: RunState
+    phase: JobPhase
+    progress: Progress | None
+    pace: Pace
+    rounds_computed: int
+
+    @property
+    def queue_position(self) -> int:
+        """Runs that go first."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether the models wait until more of it is shown."""
+        ...
+
 
 Kind = Literal["waiting", "running", "paused", "finished", "stopped", "empty", "failed"]
 #: Makes names and reasons from elsewhere fit for where they are shown.
