@@ -31,22 +31,25 @@ def _finished(tab: Any, prompt: str) -> None:
 
 
 def _wait_for_tokens(tab: Any, more_than: int) -> int:
-    tab.page.locator(".token").nth(more_than).wait_for(state="attached")
-    return tab.page.locator(".token").count()
+    tab.page.locator(".text .token").nth(more_than).wait_for(state="attached")
+    return tab.page.locator(".text .token").count()
 
 
 def _chosen(tab: Any) -> Any:
-    return tab.page.locator(".token[aria-current=true]")
+    return tab.page.locator(".text .token[aria-current=true]")
 
 
 def test_a_click_chooses_a_token_for_tree_and_inspector_too(open_tab: Callable, scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
-    token = tab.page.locator(".token.resampled").nth(2)
+    token = tab.page.locator(".text .token.resampled").nth(2)
     token.click()
     assert token.get_attribute("aria-current") == "true" and _chosen(tab).count() == 1
     chosen = tab.page.evaluate("globalThis.__specviz.chosen.id")
-    assert tab.page.locator(".token").nth(_text(tab, "text.chosen.__token.at")).text_content() == token.text_content()
+    assert (
+        tab.page.locator(".text .token").nth(_text(tab, "text.chosen.__token.at")).text_content()
+        == token.text_content()
+    )
     tab.page.locator(".inspector").get_by_text("resampled", exact=False).first.wait_for()
     assert tab.tree("tree.network.getSelectedNodes()") == [chosen]
 
@@ -54,8 +57,8 @@ def test_a_click_chooses_a_token_for_tree_and_inspector_too(open_tab: Callable, 
 def test_the_keyboard_goes_through_the_text_and_chooses(open_tab: Callable, scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
-    tokens, keys = tab.page.locator(".token"), tab.page.keyboard
-    assert tab.page.locator(".token[tabindex='0']").count() == 1, "the text is one tab stop"
+    tokens, keys = tab.page.locator(".text .token"), tab.page.keyboard
+    assert tab.page.locator(".text .token[tabindex='0']").count() == 1, "the text is one tab stop"
     tokens.first.focus()
     keys.press("ArrowRight")
     keys.press("ArrowRight")
@@ -87,8 +90,8 @@ def test_a_choice_made_elsewhere_comes_into_view_in_the_box_and_not_on_the_page(
         " return a.top >= b.top && a.bottom <= b.bottom; })()"
     )
     assert _text(tab, inside) and tab.page.evaluate(page) == before
-    assert tab.page.locator(".token[tabindex='0']").count() == 1
-    assert tab.page.locator(".token[tabindex='0'][aria-current=true]").count() == 1, "the next Tab goes there"
+    assert tab.page.locator(".text .token[tabindex='0']").count() == 1
+    assert tab.page.locator(".text .token[tabindex='0'][aria-current=true]").count() == 1, "the next Tab goes there"
 
 
 def test_a_dropped_draft_that_is_chosen_marks_what_came_in_its_place(open_tab: Callable, scripted_url: str) -> None:
@@ -98,7 +101,7 @@ def test_a_dropped_draft_that_is_chosen_marks_what_came_in_its_place(open_tab: C
     dropped = next(n for n in state.nodes if n.status == "ignored")
     came = next(n for n in state.nodes if n.round == dropped.round and n.status == "resampled")
     _text(tab, f"(globalThis.__specviz.choose(text.component, text.run, {dropped.id}), 0)")
-    place = tab.page.locator(".token.place")
+    place = tab.page.locator(".text .token.place")
     place.wait_for()
     assert place.count() == 1 and _text(tab, "text.chosen.__token.id") == came.id
     assert _chosen(tab).count() == 0, "it stands for the draft; it is not what was chosen"
@@ -109,12 +112,12 @@ def test_a_token_that_is_looked_at_marks_its_round(open_tab: Callable, scripted_
     _finished(tab, "talk")
     state = SCENES["talk"]().state()
     of_round = [sum(state.nodes[i].round == number for i in state.text) for number in (0, 1)]
-    marked = tab.page.locator(".token.round")
-    tab.page.locator(".token").first.hover()
+    marked = tab.page.locator(".text .token.round")
+    tab.page.locator(".text .token").first.hover()
     assert marked.count() == of_round[0]
-    tab.page.locator(".token").nth(of_round[0]).hover()
+    tab.page.locator(".text .token").nth(of_round[0]).hover()
     assert marked.count() == of_round[1]
-    tab.page.locator(".token").first.click()
+    tab.page.locator(".text .token").first.click()
     tab.page.mouse.move(5, 5)
     assert marked.count() == of_round[0], "the round of the chosen token stays marked"
 
@@ -132,11 +135,11 @@ def test_the_text_follows_its_end_until_it_is_scrolled_and_a_button_leads_back(
     tab.page.mouse.wheel(0, -300)
     newest.wait_for()
     at = _text(tab, "text.box.scrollTop")
-    _wait_for_tokens(tab, tab.page.locator(".token").count() + 30)
+    _wait_for_tokens(tab, tab.page.locator(".text .token").count() + 30)
     assert _text(tab, "text.box.scrollTop") == at, "the text stays where the person looks"
     newest.click()
     newest.wait_for(state="hidden")
-    _wait_for_tokens(tab, tab.page.locator(".token").count() + 30)
+    _wait_for_tokens(tab, tab.page.locator(".text .token").count() + 30)
     assert _text(tab, away) <= 8
     tab.button("Stop").click()
 
@@ -162,7 +165,7 @@ def _clipboard(tab: Any) -> str:
 def test_marking_a_part_of_a_token_chooses_nothing(open_tab: Callable, scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
-    box = tab.page.locator(".token", has_text="proposes").first.bounding_box()
+    box = tab.page.locator(".text .token", has_text="proposes").first.bounding_box()
     tab.page.mouse.move(box["x"] + 12, box["y"] + 8)
     tab.page.mouse.down()
     tab.page.mouse.move(box["x"] + 40, box["y"] + 8, steps=4)
@@ -174,7 +177,7 @@ def test_both_halves_of_an_emoji_can_be_chosen_and_it_stays_whole(open_tab: Call
     """CASES 38."""
     tab = open_tab(scripted_url)
     _finished(tab, "hostile")
-    whole, part = tab.page.locator(".token.whole").first, tab.page.locator(".token.part").first
+    whole, part = tab.page.locator(".text .token.whole").first, tab.page.locator(".text .token.part").first
     for half in (whole, part):
         half.click()
         assert half.get_attribute("aria-current") == "true" and _chosen(tab).count() == 1
@@ -191,7 +194,7 @@ def test_the_chosen_token_stands_out_from_every_status(open_tab: Callable, scrip
     tab = open_tab(scripted_url, color_scheme=scheme)
     _finished(tab, "talk")
     for status in ("accepted", "resampled", "bonus"):
-        token = tab.page.locator(f".token.{status}").nth(1)
+        token = tab.page.locator(f".text .token.{status}").nth(1)
         token.click()
         tab.page.mouse.move(5, 5)
         ring = token.evaluate(
@@ -204,7 +207,7 @@ def test_statuses_differ_without_colours(open_tab: Callable, scripted_url: str) 
     tab = open_tab(scripted_url, forced_colors="active")
     _finished(tab, "talk")
     lines = [
-        tab.page.locator(f".token.{status}").first.evaluate(
+        tab.page.locator(f".text .token.{status}").first.evaluate(
             "(t) => { const s = getComputedStyle(t); return s.textDecorationLine + ' ' + s.textDecorationStyle; }"
         )
         for status in ("accepted", "resampled", "bonus")
@@ -219,7 +222,7 @@ def test_colours_can_be_taken_off(open_tab: Callable, scripted_url: str) -> None
     switch = tab.page.get_by_role("button", name="Colours", pressed=True)
     switch.click()
     tab.page.get_by_role("button", name="Colours", pressed=False).wait_for()
-    assert tab.page.locator(".token.resampled").first.evaluate(look) == ["rgba(0, 0, 0, 0)", "none"]
+    assert tab.page.locator(".text .token.resampled").first.evaluate(look) == ["rgba(0, 0, 0, 0)", "none"]
 
 
 def test_the_text_has_a_name_and_its_own_place(open_tab: Callable, scripted_url: str) -> None:
@@ -228,7 +231,7 @@ def test_the_text_has_a_name_and_its_own_place(open_tab: Callable, scripted_url:
     region = tab.page.get_by_role("region", name="Text")
     assert region.get_by_role("group", name="Output, one element per token").count() == 1
     assert region.get_by_role("button").all_text_contents() == ["Colours", "Copy text"]
-    token = tab.page.locator(".token").first
+    token = tab.page.locator(".text .token").first
     token.focus()
     described = token.evaluate("(t) => t.getRootNode().getElementById(t.getAttribute('aria-describedby')).textContent")
     assert re.match(r"·the +id \d+\naccepted · round 1, position 1\n", described)
@@ -253,10 +256,10 @@ def test_nothing_is_wider_than_the_window(open_tab: Callable, scripted_url: str,
 def test_what_happens_is_read_out_once_and_not_with_every_poll(open_tab: Callable, scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("queued")
-    status = tab.page.locator(".status[role=status]")
+    status = tab.page.locator(".announced[role=status]")
     tab.page.wait_for_function(
         "() => [...document.querySelectorAll('*')].some((e) =>"
-        " e.shadowRoot?.querySelector('.status')?.textContent.startsWith('Waiting: 2 runs are ahead'))"
+        " e.shadowRoot?.querySelector('.announced')?.textContent.startsWith('Waiting: 2 runs are ahead'))"
     )
     status.evaluate(
         "(s) => { s.__told = []; new MutationObserver(() => s.__told.push(s.textContent))"
@@ -266,7 +269,7 @@ def test_what_happens_is_read_out_once_and_not_with_every_poll(open_tab: Callabl
     tab.page.get_by_text("Stopped by you after").wait_for()
     tab.run("talk")
     tab.page.get_by_text("Finished:").wait_for()
-    tab.page.locator(".status", has_text="The run is complete: the model ended its answer.").wait_for(state="attached")
+    tab.page.locator(".announced", has_text="The run is complete: the model ended").wait_for(state="attached")
     told = status.evaluate("(s) => s.__told")
     assert told[-1].startswith("The run is complete: the model ended its answer. It has 120 tokens in 40 rounds.")
     assert len(told) == len(set(told)) < 8, "the region stays the same from run to run, and is not filled at each poll"
@@ -277,4 +280,4 @@ def test_a_failure_is_an_alert(open_tab: Callable, scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("fails")
     tab.page.get_by_role("alert").get_by_text("The target went away").wait_for()
-    tab.page.locator(".status", has_text="The run ended with an error.").wait_for(state="attached")
+    tab.page.locator(".announced", has_text="The run ended with an error.").wait_for(state="attached")

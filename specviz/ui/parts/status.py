@@ -8,7 +8,7 @@ from __future__ import annotations
 from specviz.ui.parts import assets
 
 _status = assets.component(
-    "specviz_status", html='<div class="status" role="status"></div>', css=assets.ours("status.css"),
+    "specviz_status", html='<div class="announced" role="status"></div>', css=assets.ours("status.css"),
     js=assets.ours("status.js"),
 )  # fmt: skip
 
