@@ -114,7 +114,7 @@ def test_what_is_looked_at_stays_while_the_run_goes_on_and_after_a_reload(
         "(box) => { globalThis.__changes = 0; new MutationObserver((m) => (__changes += m.length))"
         ".observe(box, { subtree: true, childList: true, characterData: true, attributes: true }); }"
     )
-    tab.wait_for_nodes(some + 60)
+    tab.wait_for_nodes(some + 20)
     assert sentence.evaluate("(e) => e.isConnected")
     assert tab.page.evaluate("() => __changes") == 0, "polls without news change nothing"
     tab.page.reload()
