@@ -74,10 +74,7 @@ setInterval(() => {
 // The elements that must outlive every poll.
 measured.elements = () => [measured.find(".network"), measured.find(".network canvas"), measured.find('.text[role=group]'), ...measured.charts()];
 measured.remember = () => (measured.kept = measured.elements());
-measured.same = () => {
-  const now = measured.elements();
-  return now.length === measured.kept.length && now.every((element, i) => element && element === measured.kept[i]);
-};
+measured.same = () => measured.kept.every((element) => element?.isConnected) && measured.elements().length >= measured.kept.length;
 
 measured.view = () => {
   const { network } = measured.hooked;

@@ -49,7 +49,7 @@ class Frames:
     """The messages of a page's websocket, put together to runs of a fragment by what each of them redraws.
 
     Attributes:
-        polls: bytes of every finished run of a fragment, by "tree", "charts", "numbers" or "page".
+        polls: bytes of every finished run of a fragment, by "tree", "charts", "numbers", "page" or "cut short".
     """
 
     polls: dict[str, list[int]] = field(default_factory=dict)
@@ -75,8 +75,11 @@ class Frames:
                     if f"specviz_{part}".encode() in data:
                         self._kind = part
             case "script_finished":
-                part = message.script_finished == ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
-                self.polls.setdefault(self._kind if part else "page", []).append(self._bytes)
+                kind = {
+                    ForwardMsg.FINISHED_SUCCESSFULLY: "page",
+                    ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY: self._kind,
+                }.get(message.script_finished, "cut short")
+                self.polls.setdefault(kind, []).append(self._bytes)
                 self._bytes = 0
 
 
