@@ -42,6 +42,7 @@ def _chosen(tab: Any) -> Any:
 def test_a_click_chooses_a_token_for_tree_and_inspector_too(open_tab: Callable, scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
+    tab.wait_for_nodes(len(SCENES["talk"]().state().nodes) - 1)
     token = tab.page.locator(".text .token.resampled").nth(2)
     token.click()
     assert token.get_attribute("aria-current") == "true" and _chosen(tab).count() == 1
