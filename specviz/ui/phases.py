@@ -25,7 +25,8 @@ def show_header(run: Run) -> None:
     facts = f"rule **{words.escape_markdown(rule)}**, temperature **{run.settings.temperature:g}**"
     if run.state.started and (way := words.WAYS[run.state.started.way]):
         facts += f" · **{words.escape_markdown(way)}**"
-    pair = f"target **{words.escape_markdown(named.target)}**, draft **{words.escape_markdown(named.draft)}**"
+    target, draft = (words.escape_markdown(words.cut(name)) for name in (named.target, named.draft))
+    pair = f"target **{target}**, draft **{draft}**"
     reason = words.escape_markdown(guarantee.reason) if guarantee else "The guarantee is known once the run has begun."
     network = summary.network(run.settings, run.state)
     simulated = f":orange-badge[{words.escape_markdown(network)}] " if network else ""

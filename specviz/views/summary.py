@@ -138,7 +138,7 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
         Figure(
             "Output",
             f"{len(state.text):,}",
-            f"tokens in {len(state.rounds):,} rounds",
+            f"tokens in {len(state.rounds):,} {'round' if len(state.rounds) == 1 else 'rounds'}",
             f"Tokens emitted so far; the budget is {settings.max_tokens:,}.",
         ),
     ]

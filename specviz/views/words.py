@@ -121,6 +121,11 @@ def label(token: str, longest: int = 12) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def cut(name: str, longest: int = 80) -> str:
+    """A name as a header shows it: a server may call its model anything."""
+    return name if len(name) <= longest else name[: longest - 1] + "…"
+
+
 def tooltip(node: Node) -> str:
     """All that is known about one token, a line each. Rounds and positions count from 1."""
     return "\n".join(

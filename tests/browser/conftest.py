@@ -24,7 +24,7 @@ from urllib.request import urlopen
 import pytest
 
 from specviz.settings import ENVIRONMENT, SECRETS
-from tests.browser.measuring import FIGURES, SCRIPT, Frames, Measured, Server, table
+from tests.browser.measuring import FIGURES, SCRIPT, Frames, Measured, Server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -185,12 +185,11 @@ def _open_measured(open_tab: Callable[..., Tab], server: Server, **context: Any)
     return Measured(open_tab(server.url, prepare=prepare, **context), server, frames)
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The figures that were taken, after everything else."""
-    if FIGURES:
-        terminalreporter.section("figures of the page in Chromium")
-        for line in table():
-            terminalreporter.write_line(line)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item) -> None:
+    """Send the figures along with the test's report, which also comes from another process."""
+    item.user_properties += [("figure", found) for found in FIGURES]
+    FIGURES.clear()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).with_name("measuring.js").read_text()
 
-#: Every figure that was taken, in order, for the table at the end.
+#: Figures that no report has taken along yet.
 FIGURES: list[tuple[str, str, str]] = []
 
 
@@ -27,12 +27,6 @@ def figure(what: str, value: str, wanted: str = "") -> None:
     """Print a figure, and keep it for the table."""
     FIGURES.append((what, value, wanted))
     print(f"{what}: {value}" + (f" (wanted: {wanted})" if wanted else ""))
-
-
-def table() -> list[str]:
-    """All figures as lines."""
-    width = max(len(what) for what, _, _ in FIGURES)
-    return [f"{what:{width}}  {value}" + (f"   [wanted {wanted}]" if wanted else "") for what, value, wanted in FIGURES]
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -134,14 +128,18 @@ class Measured:
     def whole(self) -> dict[str, Any]:
         return self.js("m.whole()")
 
-    def until_equal(self, timeout_s: float = 30.0) -> None:
+    def until_equal(self, timeout_s: float = 60.0) -> None:
         """Wait until the browser shows all that the server has of a run that has ended, then compare everything."""
         wanted = self.server.ask("whole", self.run)
-        self.until(lambda: self.js("m.hooked?.nodes.length ?? 0") == len(wanted["nodes"]), timeout_s)
-        self.until(lambda: len(self.whole()["spans"]) == len(wanted["spans"]), timeout_s)
-        found = self.whole()
+        counts = [len(wanted["nodes"]), len(wanted["spans"])]
+        shown = "[m.hooked?.nodes.length, m.find('.text[role=group]')?.querySelectorAll('.token').length]"
+        deadline = time.monotonic() + timeout_s
+        while (found := self.js(shown)) != counts:
+            assert time.monotonic() < deadline, f"nodes and spans: {found} in the browser, {counts} on the server"
+            self.page.wait_for_timeout(100)
+        whole = self.whole()
         for what in ("nodes", "spans", "text"):
-            assert found[what] == wanted[what], f"{what} of the browser differ from the server's"
+            assert whole[what] == wanted[what], f"{what} of the browser differ from the server's"
 
 
 class Heap:
