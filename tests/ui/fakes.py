@@ -38,7 +38,7 @@ HOSTILE: tuple[Token, ...] = (
     "\n\n",
     "שלום",
 )
-NAME = "<img src=x onerror=alert(4)>\n<a href=\"javascript:alert(5)\">**bold**</a> \u202e%{y} &lt;" + "n" * 500
+NAME = '<img src=x onerror=alert(4)>\n<a href="javascript:alert(5)">**bold**</a> \u202e%{y} &lt;' + "n" * 500
 _WORDS = " the draft proposes and the target decides so every token is its own".replace(" ", "| ").split("|")[1:]
 
 
