@@ -131,11 +131,13 @@ class Measured:
     def until_equal(self, timeout_s: float = 60.0) -> None:
         """Wait until the browser shows all that the server has of a run that has ended, then compare everything."""
         wanted = self.server.ask("whole", self.run)
-        counts = [len(wanted["nodes"]), len(wanted["spans"])]
-        shown = "[m.hooked?.nodes.length, m.find('.text[role=group]')?.querySelectorAll('.token').length]"
+        counts = [self.run, len(wanted["nodes"]), len(wanted["spans"])]
+        shown = (
+            "[m.hooked?.run, m.hooked?.nodes.length, m.find('.text[role=group]')?.querySelectorAll('.token').length]"
+        )
         deadline = time.monotonic() + timeout_s
         while (found := self.js(shown)) != counts:
-            assert time.monotonic() < deadline, f"nodes and spans: {found} in the browser, {counts} on the server"
+            assert time.monotonic() < deadline, f"run, nodes, spans: {found} in the browser, {counts} on the server"
             self.page.wait_for_timeout(100)
         whole = self.whole()
         for what in ("nodes", "spans", "text"):
