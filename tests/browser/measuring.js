@@ -58,7 +58,7 @@ measured.inked = (canvas) => {
 // What a person would see flicker: each part of the page must have something in it at any time.
 measured.parts = () => ({
   tree: measured.inked(measured.find(".network canvas")) > 0,
-  text: measured.find('.text[role=group] .token') !== null,
+  text: measured.find(".text[role=group] .token") !== null,
   charts: measured.charts().length > 0 && measured.charts().every((chart) => chart.querySelector(".main-svg")),
 });
 measured.charts = () => [...document.querySelectorAll(".js-plotly-plot")];
@@ -72,7 +72,7 @@ setInterval(() => {
 }, 50);
 
 // The elements that must outlive every poll.
-measured.elements = () => [measured.find(".network"), measured.find(".network canvas"), measured.find('.text[role=group]'), ...measured.charts()];
+measured.elements = () => [measured.find(".network"), measured.find(".network canvas"), measured.find(".text[role=group]"), ...measured.charts()];
 measured.remember = () => (measured.kept = measured.elements());
 measured.same = () => measured.kept.every((element) => element?.isConnected) && measured.elements().length >= measured.kept.length;
 
@@ -81,8 +81,10 @@ measured.view = () => {
   return [network.getScale(), network.getViewPosition()];
 };
 
+measured.spans = () => [...(measured.find(".text[role=group]")?.querySelectorAll(".token") ?? [])];
+
 measured.whole = () => {
-  const spans = [...measured.find('.text[role=group]').querySelectorAll(".token")];
+  const spans = measured.spans();
   const statuses = ["pending", "accepted", "rejected", "ignored", "resampled", "bonus"];
   return {
     nodes: measured.hooked.nodes.get().map((n) => [n.id, n.status, n.parent, n.label]).sort((a, b) => a[0] - b[0]),
