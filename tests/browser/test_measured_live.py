@@ -1,4 +1,4 @@
-"""A minute of a run at 60 tokens per second, as a person sees it; every figure is printed.
+"""A run at 60 tokens per second, as a person sees it, for a minute or a third of it; every figure is printed.
 
 What is counted is asserted. What is timed is printed beside the limit that is wanted: a test machine may be busy.
 """
@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from tests.browser.measured.recipe import Recipe
-from tests.browser.measuring import Heap, Measured, figure, median, percentile
+from tests.browser.measuring import WHOLE, Heap, Measured, figure, median, percentile
 
 pytestmark = pytest.mark.browser
 
 MB = 1e6
-#: Seconds: until the page is warm, until the person moves the view, and of the whole soak after the warming up.
-WARM_S, FOLLOWED_S, SOAK_S = 3, 25, 60
+#: Polls that must have been seen. Seconds: until the page is warm, until the person moves the view, and of the whole soak after the warming up.
+LEAST = 50 if WHOLE else 25
+WARM_S, FOLLOWED_S, SOAK_S = (3, 25, 60) if WHOLE else (3, 12, 20)
 #: Tokens of that minute at the rate that is wanted.
 MINUTE = 3_600
 #: Where nodes are counted as 100, as 600 and as 2,000: a run passes through all of them.
@@ -117,7 +118,7 @@ def _until_quiet(m: Measured) -> None:
 
 def test_server_cpu_per_tree_poll_does_not_grow_with_the_tree(soak: Soak) -> None:
     polls = [{**b, "process_ms": b["process_ms"] - a["process_ms"]} for a, b in pairwise(soak.polls)]
-    assert len(polls) >= 50
+    assert len(polls) >= LEAST
     for name, what in (("process_ms", "server CPU per tree poll"), ("cpu_ms", "of it, tree, text and inspector")):
         found = {size: [p[name] for p in polls if low <= p["nodes"] <= high] for size, (low, high) in SIZES.items()}
         middle = {size: median(values) for size, values in found.items() if len(values) >= 3}
@@ -131,7 +132,7 @@ def test_server_cpu_per_tree_poll_does_not_grow_with_the_tree(soak: Soak) -> Non
 
 def test_bytes_per_poll(soak: Soak) -> None:
     tree = soak.bytes["tree"]
-    assert len(tree) >= 50
+    assert len(tree) >= LEAST
     for kind, wanted in (("tree", "≤ 10 kB"), ("numbers", ""), ("charts", ""), ("cut short", ""), ("page", "")):
         if sizes := soak.bytes.get(kind):
             text = f"{median(sizes) / 1e3:.1f} / {percentile(sizes, 0.95) / 1e3:.1f} kB in {len(sizes)} polls"
@@ -159,7 +160,7 @@ def test_long_tasks(soak: Soak) -> None:
     seconds = (soak.moved_at - soak.warm.at) / 1000
     long = f"{sum(took > 100 for took in tasks)}, longest {max(tasks, default=0):.0f} ms; above 50 ms: {len(tasks)}"
     figure(f"long tasks above 100 ms in {seconds:.0f} s", long, "0")
-    assert seconds >= 20
+    assert seconds >= (20 if WHOLE else 8)
 
 
 def test_nothing_is_blank_and_nothing_is_mounted_anew(soak: Soak) -> None:
@@ -172,7 +173,7 @@ def test_nothing_is_blank_and_nothing_is_mounted_anew(soak: Soak) -> None:
     figure(
         f"network, text and charts after {polls} polls and the end of the run", "the same elements" if same else "new"
     )
-    assert same and polls >= 50
+    assert same and polls >= LEAST
 
 
 def test_pan_and_zoom_stay(soak: Soak) -> None:
@@ -189,10 +190,12 @@ def test_nothing_is_sent_when_nothing_happens(soak: Soak) -> None:
 
 
 def test_memory_of_browser_and_server(soak: Soak) -> None:
-    share = MINUTE / (soak.end.tokens - soak.warm.tokens)
+    # A slow machine gives fewer tokens in the minute; a part of the minute says nothing of the whole.
+    share = MINUTE / (soak.end.tokens - soak.warm.tokens) if WHOLE else 1.0
+    seconds = "60 s at 60 tokens/s" if WHOLE else f"{SOAK_S} s"
     heap, rss = share * (soak.end.heap - soak.warm.heap) / MB, share * (soak.end.rss - soak.warm.rss) / MB
-    figure("browser heap in 60 s at 60 tokens/s", f"+{heap:.1f} MB", "≤ +25 MB")
-    figure("server memory in 60 s at 60 tokens/s", f"+{rss:.1f} MB", "≤ +20 MB")
+    figure(f"browser heap in {seconds}", f"+{heap:.1f} MB", "≤ +25 MB")
+    figure(f"server memory in {seconds}", f"+{rss:.1f} MB", "≤ +20 MB")
     assert heap <= 25
     assert rss <= 20
 
