@@ -17,8 +17,9 @@ from tests.browser.measuring import WHOLE, Heap, Measured, figure, median, perce
 pytestmark = pytest.mark.browser
 
 MB = 1e6
-#: Polls that must have been seen. Seconds: until the page is warm, until the person moves the view, and of the whole soak after the warming up.
+#: Polls that must have been seen.
 LEAST = 50 if WHOLE else 25
+#: Seconds: until the page is warm, until the person moves the view, and of the whole soak after the warming up.
 WARM_S, FOLLOWED_S, SOAK_S = (3, 25, 60) if WHOLE else (3, 12, 20)
 #: Tokens of that minute at the rate that is wanted.
 MINUTE = 3_600
