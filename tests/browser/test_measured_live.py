@@ -71,6 +71,9 @@ def soak(measured_tab: Measured) -> Soak:
     _move(m)
     views, polls = [m.js("m.view()")], len(m.polls())
     _until_s(m, warm.at, SOAK_S)
+    # A slow machine needs longer to see as much.
+    m.until(lambda: m.server.ask("polled", run) >= polls + 20 and m.js("m.samples") >= 100, timeout_s=180)
+    m.until(lambda: len(m.frames.polls.get("tree", ())) >= LEAST, timeout_s=180)
     views.append(m.js("m.view()"))
     sizes = {kind: list(found) for kind, found in m.frames.polls.items()}
     m.js("(m.sampling = false)")
