@@ -60,7 +60,8 @@ def test_after_a_failure_everything_stays_with_the_error_and_its_remedy_on_top()
     assert "What was written until then is below" in error
     assert _components(page)["specviz_text"]["items"] and _components(page)["specviz_tree"]["items"]
     assert {m.label for m in page.metric} >= {"Speed-up", "Billed tokens"}
-    assert _charts(page)["billed"]["note"] == "1,515 in all: 1,500 prompt + 15 output" and page.get("download_button")
+    assert _charts(page)["billed"]["note"] == "1,515 in all: 1,500 prompt + 15 output"
+    assert _components(page)["specviz_download"]["label"] == "Download trace"
 
 
 def test_what_was_sent_is_there_also_where_nothing_came_back() -> None:
