@@ -56,7 +56,7 @@ class Packed(Sequence[Row]):
 
 
 def packed(make: Callable[[int, str, Any, Any], Row], rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows, held closely; a tuple where that cannot be: none, or a number that is not one."""
+    """The rows, held closely; as they are where that cannot be: none, not a number, or an id of more than 63 bits."""
     if isinstance(rows, Packed) or not rows or any(value != value for row in rows for value in row[2:]):
         return rows
-    return Packed(make, rows)
+    return Packed(make, rows) if all(row[0] < 2**63 for row in rows) else rows
