@@ -127,6 +127,9 @@ measured.when = (condition, patience = 120_000) =>
   });
 
 // Receives everything and draws nothing, to tell what the server costs from what the browser costs.
-measured.mute = () => {
-  for (const renderer of ["tree", "text", "inspector", "charts"]) __specviz[renderer] = () => {};
+measured.mute = (on) => {
+  const renderers = (measured.renderers ??= Object.fromEntries(
+    ["tree", "text", "inspector", "charts"].map((name) => [name, __specviz[name]]),
+  ));
+  for (const [name, draw] of Object.entries(renderers)) __specviz[name] = on ? () => {} : draw;
 };

@@ -135,10 +135,9 @@ def _speed(m: Measured, recipe: Recipe) -> dict[str, list[float]]:
     m.server.ask("headless", str(recipe))
     for _ in range(SPEED_RUNS):
         speeds["headless"].append(m.server.ask("headless", str(recipe))["tokens_per_second"])
-        speeds["page"].append(_watched_speed(m, recipe))
-    m.js("m.mute()")
-    for _ in range(SPEED_RUNS):
-        speeds["undrawn"].append(_watched_speed(m, recipe))
+        for how in ("page", "undrawn"):
+            m.js(f"m.mute({str(how == 'undrawn').lower()})")
+            speeds[how].append(_watched_speed(m, recipe))
     return speeds
 
 

@@ -100,12 +100,12 @@ def test_a_run_shows_the_way_what_was_sent_the_bill_and_both_baselines(remote_ur
         tab.run("Hello")
         tab.page.get_by_text("Finished:").wait_for()
         tab.page.get_by_text("scored by the server").wait_for()
-        tab.page.get_by_text("Billed tokens").wait_for()
+        tab.page.get_by_text("Billed tokens", exact=True).wait_for()
         tab.page.get_by_text("What was sent").click()
         assert "Hello" in tab.page.locator("[data-testid=stExpander] code").text_content()
         chart = tab.page.locator("[data-chart=speed]")
-        chart.get_by_text("streaming").wait_for()
-        chart.get_by_text("one call per token").wait_for()
+        chart.get_by_text("streaming", exact=True).wait_for()
+        chart.get_by_text("one call per token", exact=True).wait_for()
         with tab.page.expect_download() as download:
             tab.button("Download trace").click()
         events = [json.loads(line) for line in download.value.path().read_text().splitlines()]
