@@ -180,7 +180,8 @@ def test_a_chip_opens_where_it_stands_and_folds_again(grow: Callable[..., Tree])
         edge = f"tree.network.canvasToDOM({{x: tree.chips.get({block}) + 116, y: 0}}).x"
         right = tab.tree(edge)
         click_node(tab, f"chip:{block}")
-        assert not tab.tree(f"tree.memory.folded.has({block})")
+        is_open = f"(box) => !box.__specviz.memory.folded.has({block})"
+        tab.page.wait_for_function(is_open, arg=tab.page.locator(".network").element_handle())
         last = f"tree.rounds[{block * 20 + 19}]"
         now = tab.tree(f"tree.network.canvasToDOM({{x: ({last}.to + 0.5) * 78, y: 0}}).x")
         assert now == pytest.approx(right, abs=2), "the block grows out of the chip, leftwards"
