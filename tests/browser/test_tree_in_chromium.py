@@ -198,6 +198,20 @@ def test_a_chip_opens_where_it_stands_and_folds_again(grow: Callable[..., Tree])
     assert tab.button("Fold older rounds").is_disabled()
 
 
+def test_two_clicks_on_a_chip_open_it_and_do_not_go_to_the_end(grow: Callable[..., Tree]) -> None:
+    tab = grow("large")
+    look_at(tab, tab.tree("tree.chips.get(7)"), 0)
+    at = tab.tree("tree.network.canvasToDOM(tree.network.getPosition('chip:7'))")
+    box = tab.page.locator(".network canvas").bounding_box()
+    tab.page.mouse.dblclick(box["x"] + at["x"], box["y"] + at["y"])
+    tab.page.locator(".network").evaluate(
+        "(box) => new Promise((done) => { const { network } = box.__specviz;"
+        " network.once('afterDrawing', () => done(0)); network.redraw(); })"
+    )
+    assert not tab.tree("tree.memory.folded.has(7)")
+    assert not tab.tree("tree.follow")
+
+
 def test_nothing_folds_under_a_person_who_has_moved_away(grow: Callable[..., Tree]) -> None:
     tab = grow("endless", rounds=30)
     box = tab.page.locator(".network canvas").bounding_box()

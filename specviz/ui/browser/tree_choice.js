@@ -6,6 +6,7 @@ function listenForChoices(state) {
   state.network.on("click", ({ nodes: [id] }) => {
     if (String(id).startsWith("chip:")) {
       openChip(state, Number(id.slice(5)));
+      state.openedAt = Date.now();
       drawTools(state);
     } else if (id === undefined) chooseHere(state, null);
     else if (state.nodes.get(id)) chooseHere(state, id);

@@ -9,7 +9,10 @@ function listenToView(state) {
   state.network.on("dragStart", moved);
   state.network.on("zoom", moved);
   state.network.on("dragEnd", () => drawTools(state));
-  state.network.on("doubleClick", () => followEnd(state));
+  state.network.on("doubleClick", () => {
+    // Somebody who opens a chip with two clicks wants to see what was in it.
+    if (Date.now() - (state.openedAt ?? 0) > 600) followEnd(state);
+  });
 }
 
 const release = (state) => (state.follow = false);
