@@ -50,12 +50,15 @@ def _choose() -> None:
 
 
 def _pause() -> None:
-    if run := session.visit().run:
-        run.pace.pause()
+    visit = session.visit()
+    if visit.run is not None and not visit.is_echo():
+        visit.run.pace.pause()
 
 
 def _resume() -> None:
     visit = session.visit()
+    if visit.is_echo():
+        return
     visit.resume()
     st.session_state[_HELD] = visit.pacing
 

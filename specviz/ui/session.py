@@ -30,6 +30,8 @@ GRACE_S = 15.0
 
 #: Within this, a click on a button that was drawn before the last click is that click again.
 _ECHO_S = 1.0
+#: The same of Pause and Resume, which a person may well click one after the other.
+_HOLD_ECHO_S = 0.4
 
 #: Where the page's address holds the token of its visit.
 ADDRESS = "visit"
@@ -78,7 +80,7 @@ class Visit:
         self._left_at = -1.0
         self._refused: dict[str, tuple[str, Mapping[str, Any]]] = {}
         self._seen_at = time.monotonic()
-        self._stepped_at = 0.0
+        self._stepped_at = self._held_at = 0.0
 
     @property
     def live(self) -> bool:
@@ -130,6 +132,12 @@ class Visit:
             return
         self.steps, self._stepped_at = self.steps + 1, now
         self.run.pace.step()
+
+    def is_echo(self) -> bool:
+        """Whether a click on Pause or Resume is the one before, told of again; by then the button is the other one."""
+        now = time.monotonic()
+        echo, self._held_at = now - self._held_at < _HOLD_ECHO_S, now
+        return echo
 
     def test(self, host: ModelHost, what: Tried, settings: Settings) -> None:
         """Test a target or a draft, in place of the test of it before.

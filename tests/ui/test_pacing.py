@@ -219,3 +219,16 @@ def test_one_click_that_is_told_of_twice_is_one_step(clock: list[float], monkeyp
         clock[0] += 0.6
         visit.run.drain()
     assert len(visit.run.state.rounds) == 3
+
+
+@pytest.fixture(autouse=True)
+def _clicks_as_fast_as_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_HOLD_ECHO_S", 0.0)
+
+
+def test_a_click_that_is_told_of_twice_does_not_undo_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_HOLD_ECHO_S", 60.0)
+    visit = session.Visit()
+    assert [visit.is_echo() for _ in range(3)] == [False, True, True]
+    monkeypatch.setattr(session, "_HOLD_ECHO_S", 0.0)
+    assert not visit.is_echo()
