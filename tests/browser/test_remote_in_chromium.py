@@ -154,6 +154,8 @@ def test_a_server_that_is_not_there_is_a_red_light_with_a_remedy(remote_url: str
     tab.page.get_by_text("A key has letters, digits and signs").wait_for()
     assert _key_field(tab).input_value() == "" and not tab.page.get_by_text("Key set").is_visible()
     _key_field(tab).fill(KEY)
+    _key_field(tab).press("Enter")
+    tab.page.get_by_text("Key set for this session").wait_for()
     tab.button("Test the target").click()
     tab.page.get_by_text("trying", exact=True).wait_for()
     assert tab.page.get_by_role("button", name="Test the draft").is_disabled()
