@@ -66,7 +66,10 @@ def show_run(visit: Visit, run: Run) -> None:
                 st.rerun()
             draw()
 
-        fragment()
+        # Alone in its container: when a poll overtakes a page run, Streamlit drops the fragment's block, and what
+        # stands behind it in the same container would move up, to where later messages do not look for it.
+        with st.container():
+            fragment()
 
     def standing() -> None:
         visit.view.announce(run)

@@ -48,10 +48,13 @@ class Frames:
 
     Attributes:
         polls: bytes of every finished run of a fragment, by "tree", "charts", "numbers", "page" or "cut short".
+        neighbours: per fragment of the last whole page, by its place: what else stands in the same container.
     """
 
     polls: dict[str, list[int]] = field(default_factory=dict)
+    neighbours: dict[tuple[int, ...], list[tuple[int, ...]]] = field(default_factory=dict)
     count: int = 0
+    _places: dict[tuple[int, ...], str] = field(default_factory=dict)
     _bytes: int = 0
     _kind: str = "page"
 
@@ -68,7 +71,9 @@ class Frames:
         match message.WhichOneof("type"):
             case "new_session":
                 self._kind, self._bytes = "numbers", len(data)
+                self._places.clear()
             case "delta":
+                self._places[tuple(message.metadata.delta_path)] = message.delta.fragment_id
                 for part in ("tree", "charts"):
                     if f"specviz_{part}".encode() in data:
                         self._kind = part
@@ -79,6 +84,18 @@ class Frames:
                 }.get(message.script_finished, "cut short")
                 self.polls.setdefault(kind, []).append(self._bytes)
                 self._bytes = 0
+                if kind == "page":
+                    self.neighbours = self._find_neighbours()
+
+    def _find_neighbours(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+        first: dict[str, tuple[int, ...]] = {}
+        for place, fragment in self._places.items():
+            if fragment and len(place) < len(first.get(fragment, (0,) * 99)):
+                first[fragment] = place
+        return {
+            place: [p for p in self._places if len(p) == len(place) and p[:-1] == place[:-1] and p != place]
+            for place in first.values()
+        }
 
 
 class Server:

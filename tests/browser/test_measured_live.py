@@ -193,6 +193,13 @@ def test_nothing_is_sent_when_nothing_happens(soak: Soak) -> None:
     assert soak.idle_frames == 0
 
 
+def test_a_fragment_stands_alone_in_its_container(soak: Soak) -> None:
+    """Else a poll that overtakes a page run moves its neighbours to where later messages do not look for them."""
+    neighbours = soak.tab.frames.neighbours
+    assert len(neighbours) >= 5
+    assert {place: found for place, found in neighbours.items() if found} == {}
+
+
 def test_memory_of_browser_and_server(soak: Soak) -> None:
     # A slow machine gives fewer tokens in the minute; a part of the minute says nothing of the whole.
     share = MINUTE / (soak.end.tokens - soak.warm.tokens) if WHOLE else 1.0
