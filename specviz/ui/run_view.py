@@ -19,7 +19,7 @@ from specviz.views.summary import BadgeColour, Figure, Tone
 if TYPE_CHECKING:
     from specviz.run import Run
 
-TREE_POLL_S, NUMBERS_POLL_S, CHARTS_POLL_S = 0.2, 0.5, 1.0
+TREE_POLL_S, NUMBERS_POLL_S, CHARTS_POLL_S = 0.15, 0.5, 1.0
 
 #: As many cards as fit beside each other.
 _A_ROW = 4

@@ -126,13 +126,13 @@ class Measured:
         self.run = self.until(lambda: next((run for run in self.server.ask("runs") if run not in known), ""))
         return self.run
 
-    def until(self, holds: Callable[[], Any], timeout_s: float = 60.0) -> Any:
+    def until(self, holds: Callable[[], Any], timeout_s: float = 60.0, every_ms: float = 100) -> Any:
         """What `holds` returns, once that is true. Leaves the page alone meanwhile."""
         deadline = time.monotonic() + timeout_s
         while not (found := holds()):
             if time.monotonic() > deadline:
                 raise AssertionError(f"not within {timeout_s:g} s")
-            self.page.wait_for_timeout(100)
+            self.page.wait_for_timeout(every_ms)
         return found
 
     def polls(self) -> list[dict[str, float]]:

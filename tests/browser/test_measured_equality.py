@@ -36,7 +36,7 @@ def test_equal_at_10_hz_and_after_lost_messages(measured_tab: Measured) -> None:
 
 def test_equal_at_5_hz_and_after_three_seconds_of_a_blocked_page(measured_tab: Measured) -> None:
     m = measured_tab
-    m.start(Recipe("fed", rate=200, tokens=100_000, seed=2))
+    m.start(Recipe("fed", rate=200, tokens=100_000, seed=2, tree_s=0.2))
     m.until(lambda: m.js("m.hooked?.nodes.length ?? 0") > 300)
     since = m.js("m.block(3000)")
     there = m.polls()[-1]["nodes"]

@@ -142,7 +142,7 @@ def test_bytes_per_poll(soak: Soak) -> None:
             text = f"{median(sizes) / 1e3:.1f} / {percentile(sizes, 0.95) / 1e3:.1f} kB in {len(sizes)} polls"
             figure(f"bytes per poll: {kind}, p50 / p95", text, wanted)
     seconds = soak.polls[-1]["at"] - soak.polls[0]["at"]
-    figure("tree polls per second", f"{len(soak.polls) / seconds:.1f}", "5")
+    figure("tree polls per second", f"{len(soak.polls) / seconds:.1f}")
     per_token = sum(tree) / (soak.end.tokens - soak.warm.tokens)
     figure("bytes of tree polls per emitted token", f"{per_token:.0f}", "≤ 833")
     # A machine that skips polls gets more in each: what is bounded is the price of a token.
@@ -205,8 +205,8 @@ def test_memory_of_browser_and_server(soak: Soak) -> None:
     share = MINUTE / (soak.end.tokens - soak.warm.tokens) if WHOLE else 1.0
     seconds = "60 s at 60 tokens/s" if WHOLE else f"{SOAK_S} s"
     heap, rss = share * (soak.end.heap - soak.warm.heap) / MB, share * (soak.end.rss - soak.warm.rss) / MB
-    figure(f"browser heap in {seconds}", f"+{heap:.1f} MB", "≤ +25 MB")
-    figure(f"server memory in {seconds}", f"+{rss:.1f} MB", "≤ +20 MB")
+    figure(f"browser heap in {seconds}", f"{heap:+.1f} MB", "≤ +25 MB")
+    figure(f"server memory in {seconds}", f"{rss:+.1f} MB", "≤ +20 MB")
     assert heap <= 25
     assert rss <= 20
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from specviz.ui.run_view import CHARTS_POLL_S, TREE_POLL_S
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -29,8 +31,8 @@ class Recipe:
     k: int = 4
     kept: float = 0.7
     hostile: bool = False
-    tree_s: float = 0.2
-    charts_s: float = 1.0
+    tree_s: float = TREE_POLL_S
+    charts_s: float = CHARTS_POLL_S
     target: str = "toy"
     draft: str = "toy"
     temperature: float = 0.0
