@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from specviz.run import Run
 
 TREE_POLL_S, NUMBERS_POLL_S, CHARTS_POLL_S = 0.15, 0.5, 1.0
+#: Below so many plain tokens per second, looking half as often is often enough: a round takes as long as that. What a
+#: poll costs is taken from the models, where they compute on the same cores.
+_SLOW_TPS = 15.0
 
 #: As many cards as fit beside each other.
 _A_ROW = 4
@@ -52,12 +55,13 @@ def show_run(visit: Visit, run: Run) -> None:
     visit.touch()
     run.drain()
     stage = _stage(run)
+    slower = _slower(run)
 
     def polled(every_s: float, draw: Callable[[], None], *, from_start: bool = False) -> None:
         """Draw, and draw again while there is something new to see; `from_start`: also before the run has begun."""
         polls = stage == "going" or (stage == "waiting" and from_start)
 
-        @st.fragment(run_every=every_s if polls else None)
+        @st.fragment(run_every=every_s * slower if polls else None)
         def fragment() -> None:
             visit.touch()
             run.drain()
@@ -105,6 +109,12 @@ def _stage(run: Run) -> Stage:
     if run.done:
         return "ended"
     return "waiting" if run.state.started is None else "going"
+
+
+def _slower(run: Run) -> int:
+    """By how much longer the polls wait than they would for a fast target. Once stopped, the end is near."""
+    plain = run.state.started.baseline_tps if run.state.started else None
+    return 2 if plain is not None and plain < _SLOW_TPS and not run.stopped else 1
 
 
 def _what_was_sent(run: Run) -> None:

@@ -44,8 +44,11 @@ def _finish(tab: Any, prompt: str, names: list[str]) -> None:
     banner = tab.page.get_by_text("Finished:").first
     banner.wait_for()
     rounds = int(re.search(r"([\d,]+) rounds", banner.text_content())[1].replace(",", ""))
+    # One chart of each place: they come in different messages.
     tab.page.wait_for_function(
-        "(n) => document.querySelector('.chart[data-chart=rounds]')?.__figure?.data[0].x.at(-1) === n", arg=rounds
+        """(n) => ["rounds", "latency"].every((name) =>
+          Number(document.querySelector(`.chart[data-chart=${name}]`)?.__figure?.data[0].x.at(-1)) === n)""",
+        arg=rounds,
     )
     _wait_for_charts(tab, names)
 

@@ -13,8 +13,15 @@ from tests.ui.fakes import HOSTILE
 pytestmark = pytest.mark.browser
 
 
-def _legend_total(tab: Any) -> int:
-    return sum(int(c) for c in tab.page.locator(".legend .count").all_text_contents())
+def _wait_until_the_legend_counts_the_nodes(tab: Any) -> None:
+    """A message that was lost has told its counts to nobody, or its nodes: they come with the next."""
+    tab.page.wait_for_function(
+        """(box) => {
+          const counts = [...box.getRootNode().querySelectorAll(".legend .count")].map((e) => Number(e.textContent));
+          return counts.reduce((sum, n) => sum + n, 0) === box.__specviz.nodes.length;
+        }""",
+        arg=tab.page.locator(".network").element_handle(),
+    )
 
 
 def test_a_run_from_load_to_finish_and_a_second_one(open_tab: Callable, toy_url: str) -> None:
@@ -23,7 +30,7 @@ def test_a_run_from_load_to_finish_and_a_second_one(open_tab: Callable, toy_url:
     tab.page.get_by_text("Finished:").wait_for()
     tab.wait_for_nodes(10)
     tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 6")
-    assert _legend_total(tab) == tab.nodes()
+    _wait_until_the_legend_counts_the_nodes(tab)
     first = tab.page.locator("div.text").text_content()
     tokens = tab.page.locator(".token").count()
     assert first and tokens > 10
@@ -63,7 +70,7 @@ def test_nodes_and_text_grow_and_stop_ends_it(open_tab: Callable, scripted_url: 
     tab.button("Stop").click()
     tab.page.get_by_text("Stopped by you after").wait_for()
     tab.page.locator("button:enabled", has_text="Run").wait_for()
-    assert _legend_total(tab) == tab.nodes()
+    _wait_until_the_legend_counts_the_nodes(tab)
 
 
 def test_polling_ends_with_the_run(open_tab: Callable, scripted_url: str) -> None:

@@ -136,6 +136,10 @@ class FakeRun:
         self.per_drain = 400 if prompt == "large" else 9
         self.done = False
 
+    @property
+    def stopped(self) -> bool:
+        return self.stops > 0
+
     def drain(self, budget: int = 5000) -> int:
         if self.done or (self.prompt in WAITS and not self.stops):
             return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,21 @@ def test_a_run_that_has_begun_is_polled_and_one_that_has_ended_is_not(polls: lis
     polls.clear()
     page.run()
     assert polls == []
+
+
+@pytest.mark.parametrize(("plain_tps", "slower"), [(60.0, 1), (None, 1), (8.0, 2)])
+def test_a_slow_target_is_looked_at_half_as_often_until_it_is_to_stop(
+    polls: list[float], plain_tps: float | None, slower: int
+) -> None:
+    page = _run(_page(), "talk")
+    run = _visit(page).run
+    run.state.started = replace(run.state.started, baseline_tps=plain_tps)
+    polls.clear()
+    page.run()
+    normal = run_view.TREE_POLL_S, run_view.NUMBERS_POLL_S, run_view.CHARTS_POLL_S
+    assert sorted(set(polls)) == [slower * s for s in normal]
+    run.stop()
+    assert run_view._slower(run) == 1
 
 
 def test_the_page_is_drawn_anew_when_the_run_begins(polls: list[float]) -> None:
