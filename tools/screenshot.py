@@ -30,15 +30,9 @@ sys.path.insert(0, str(ROOT))
 from specviz.ui.prompts import EXAMPLES  # noqa: E402
 
 START_S, RUN_S = 60, 600
-WIDTH, HEIGHT = 1440, 1180
-#: Moves the tree to where most branches were dropped: its end may be a plain line.
-SHOW_BRANCHES = """(box) => {
-  const { nodes, network } = box.__specviz;
-  const dropped = nodes.get().filter((n) => n.y > 0);
-  const around = (x) => dropped.filter((n) => Math.abs(n.x - x) < 350).length;
-  const [x] = dropped.map((n) => n.x).sort((a, b) => around(b) - around(a));
-  if (x !== undefined) network.moveTo({ position: { x, y: 75 }, scale: 0.85 });
-}"""
+WIDTH, HEIGHT = 1440, 1480
+#: Charts of a run whose target is in this process.
+CHARTS = 6
 
 
 def main() -> None:
@@ -69,8 +63,10 @@ def _take(browser: Browser, url: str, scheme: str, example: str, target: Path) -
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_text("Finished:").wait_for()
     page.locator(".token").first.wait_for()
-    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3")
-    page.locator(".network").evaluate(SHOW_BRANCHES)
+    page.wait_for_function("(n) => document.querySelectorAll('.js-plotly-plot').length === n", arg=CHARTS)
+    # A token that stands in a refused one's place opens the inspector, and brings the tree to its round.
+    page.locator(".token.resampled").nth(1).click()
+    page.locator(".inspector").first.wait_for()
     page.mouse.move(WIDTH - 10, 10)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1_000)  # hover and progress animations come to rest
