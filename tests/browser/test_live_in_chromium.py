@@ -162,6 +162,9 @@ def test_both_halves_of_an_emoji_can_be_selected_by_keyboard(open_tab: Callable,
     whole = tab.page.locator(".token.whole").first
     whole.wait_for()
     assert whole.text_content() == "😀"
+    whole.scroll_into_view_if_needed()
+    # The tooltip goes when the text is scrolled: let that be told before the click.
+    tab.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     whole.click()
     tip = tab.page.locator(".tip[role=tooltip]")
     first = tip.text_content()
