@@ -150,29 +150,52 @@ def _streamed(
     budget: int,
     tokens: int,
 ) -> Baseline:
-    """Tokens behind the first piece of a streamed answer, over the time since it came.
-
-    A server that cannot stream, or does not say how many tokens it sends, has no such baseline.
-    """
+    """A server that cannot stream, or does not say how many tokens it sends, has no such baseline."""
     what = "Measuring plain decoding, streamed"
     on_progress(Progress(what, 0, tokens, "tokens"))
+    found = streamed(
+        target, prompt_ids, sampling, budget, cancelled,
+        lambda count: on_progress(Progress(what, min(count, tokens), tokens, "tokens")),
+    )  # fmt: skip
+    if found is None:
+        return _NOTHING
+    behind, seconds = found
+    return Baseline(behind / seconds, complete=behind >= tokens)
+
+
+def streamed(
+    target: Streaming,
+    prompt_ids: Sequence[int],
+    sampling: Sampling,
+    budget: int,
+    cancelled: Callable[[], bool] = lambda: False,
+    on_tokens: Callable[[int], None] = lambda _: None,
+) -> tuple[int, float] | None:
+    """Tokens behind the first piece of one streamed answer, and the seconds since it came.
+
+    Args:
+        budget: most tokens of the answer. on_tokens: told how many have come, as far as that is known.
+
+    Returns:
+        None when it was cancelled, when the server cannot stream, and when it does not say how many tokens it sends.
+    """
     came: list[tuple[float, int | None]] = []
     try:
         with closing(target.stream_plain(prompt_ids, sampling, budget)) as pieces:
             for piece in pieces:
                 if cancelled():
-                    return _NOTHING
+                    return None
                 came.append(piece)
-                on_progress(Progress(what, min(_count(came), tokens), tokens, "tokens"))
+                on_tokens(_count(came))
     except (RemoteError, StoppedError):
-        return _NOTHING
+        return None
     counted = [(at, count) for at, count in came if count]
     if counted and len(counted) < len(came):
         counted = _by_sum([at for at, count in came if count is None], came[-1][1])
     behind = sum(count for _, count in counted[1:])
     if not behind or (seconds := counted[-1][0] - counted[0][0]) <= 0:
-        return _NOTHING
-    return Baseline(behind / seconds, complete=behind >= tokens)
+        return None
+    return behind, seconds
 
 
 _NOTHING = Baseline(None, complete=False)

@@ -8,13 +8,13 @@ from specviz import trace
 from specviz.connection import Secret
 from specviz.environment import environment, secrets
 from specviz.events import Error, Event
-from specviz.job import Job, Queue
+from specviz.job import Queue, Task
 from specviz.pair import PairBuilder
 from specviz.settings import Settings
 from specviz.trial import Trial, Tried, try_draft, try_target
 
 
-class Check(Job):
+class Check(Task):
     """A test of a target or a draft: started by `ModelHost.test`, looked at by whoever shows it.
 
     Attributes:

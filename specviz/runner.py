@@ -19,7 +19,7 @@ from specviz.connection import Secret
 from specviz.decoding import speculative
 from specviz.errors import RunError, SpecvizError
 from specviz.events import Done, Error
-from specviz.job import Job
+from specviz.job import Job, Task
 from specviz.pair import Pair, PairBuilder
 from specviz.ports import Distant, Target
 from specviz.prompt import prepare, refuse_empty
@@ -46,7 +46,7 @@ class ModelHost:
     ) -> None:
         self._make_builder, self._check = make_builder, check
         self._abandoned_after_s = abandoned_after_s
-        self._jobs: queue.SimpleQueue[Run | Check | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Run | Task | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._waiting: list[Job] = []
         self._current: Job | None = None
@@ -69,7 +69,7 @@ class ModelHost:
         refuse_empty(prompt)
         self._check(settings)
         run = Run(settings, prompt, self, self._abandoned_after_s, key)
-        self._enqueue(run)
+        self.enqueue(run)
         return run
 
     def test(self, what: Tried, settings: Settings, key: Secret | None = None) -> Check:
@@ -81,10 +81,15 @@ class ModelHost:
         """
         self._check(settings)
         check = Check(what, settings, self, key)
-        self._enqueue(check)
+        self.enqueue(check)
         return check
 
-    def _enqueue(self, job: Run | Check) -> None:
+    def enqueue(self, job: Run | Task) -> None:
+        """Queue a job that knows this host.
+
+        Raises:
+            RunError: the host was closed.
+        """
         with self._lock:
             if self._closed:
                 raise RunError("The model host was closed.", "Restart specviz.")
@@ -127,10 +132,10 @@ class ModelHost:
             try:
                 if builder is None:
                     builder = self._make_builder()
-                if isinstance(run, Check):
-                    run.do(builder)
-                else:
+                if isinstance(run, Run):
                     self._do(run, builder)
+                else:
+                    run.do(builder)
             except SpecvizError as exc:
                 # A download that was stopped ends in an error of its own; the person who stopped it sees "stopped".
                 run.put(run.ended_early() if run.cancelled() else Error.of(exc))
