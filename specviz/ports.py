@@ -199,6 +199,47 @@ class Drafter(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One position of a block that was not drafted but followed.
+
+    Attributes:
+        q: what the drafter would have drawn its token from.
+        copied: it was copied from the context, which costs next to nothing, and not drawn from a model.
+    """
+
+    q: Row
+    copied: bool = False
+
+
+#: Given where in a text a round starts and K: the steps of the block that would be drafted there, if every draft token
+#: turned out to be the text's own. Those for a smaller K are the first of them. Called from front to back.
+Follower = Callable[[int, int], Sequence[Step]]
+
+
+@runtime_checkable
+class Followable(Protocol):
+    """A drafter that can tell what it would have done along a text that is already there."""
+
+    def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
+        """What it would draft at each place of a text.
+
+        Args:
+            ids: prompt and text. start: where the text begins; the places of the follower count from there.
+        """
+        ...
+
+
+@runtime_checkable
+class Scored(Protocol):
+    """A target whose whole distributions can be had."""
+
+    @property
+    def scorer(self) -> Scorer:
+        """The model, with the target's own cache."""
+        ...
+
+
 @runtime_checkable
 class Streaming(Protocol):
     """A target that can also decode plainly in one long answer, which is what a server does best without a draft."""

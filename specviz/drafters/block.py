@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from specviz.events import Alternative
-from specviz.ports import Proposal
+from specviz.ports import Proposal, Step
 from specviz.sampling import Row
 
 
@@ -16,6 +16,7 @@ class Drafted:
 
     Attributes:
         confidence: the chance that the target keeps it if it gets there, as the drafter estimates it.
+        copied: it was copied from the context, not drawn.
     """
 
     token_id: int
@@ -25,32 +26,49 @@ class Drafted:
     logprob: float | None = None
     entropy: float | None = None
     alternatives: tuple[Alternative, ...] = ()
+    copied: bool = False
 
     @classmethod
     def copy(cls, token_id: int, time_ms: float, confidence: float = 1.0) -> Drafted:
         """A token that was chosen, not drawn: its q is one-hot at any temperature."""
-        return cls(token_id, Row.one_hot(token_id), confidence, time_ms)
+        return cls(token_id, Row.one_hot(token_id), confidence, time_ms, copied=True)
 
 
 DraftNext = Callable[[Sequence[int], float | None], Drafted | None]
 
 
-def grow(context_ids: Sequence[int], k: int, stop_ids: frozenset[int], draft_next: DraftNext) -> list[Drafted]:
+def grow(
+    context_ids: Sequence[int],
+    k: int,
+    stop_ids: frozenset[int],
+    draft_next: DraftNext,
+    text: Sequence[int] | None = None,
+) -> list[Drafted]:
     """Draft token by token: at most k, up to the first stop token, or until there is none to draft.
 
     Args:
         draft_next: is given the context with the draft so far, and the estimated chance that all of the draft is kept,
             None for the first token; None ends the block.
+        text: begins with `context_ids`; where it is given, its own tokens stand in the context in place of the drafted
+            ones, and the block ends where it does.
     """
     ids, block = list(context_ids), list[Drafted]()
     reached: float | None = None
-    while len(block) < k and (drafted := draft_next(ids, reached)) is not None:
+    while len(block) < k and (text is None or len(ids) < len(text)):
+        drafted = draft_next(ids, reached)
+        if drafted is None:
+            break
         block.append(drafted)
-        ids.append(drafted.token_id)
         if drafted.token_id in stop_ids:
             break
+        ids.append(drafted.token_id if text is None else text[len(ids)])
         reached = drafted.confidence * (1.0 if reached is None else reached)
     return block
+
+
+def steps_of(block: Sequence[Drafted]) -> list[Step]:
+    """A block that was grown along a text: what a token was drawn from, not which one it became."""
+    return [Step(d.q, d.copied) for d in block]
 
 
 def proposal_of(block: Sequence[Drafted], note: str = "") -> Proposal:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specviz.drafters.block import Drafted, grow, proposal_of
+from specviz.drafters.block import Drafted, DraftNext, grow, proposal_of, steps_of
 from specviz.drafters.lookup import Lookup
 from specviz.drafters.model import ModelDrafter
-from specviz.ports import Proposal
+from specviz.ports import Follower, Proposal, Step
 from specviz.settings import Sampling
 
 #: A match of a single token says less about what follows than a model does. One, two and three were compared in
@@ -56,21 +56,40 @@ class CombinedDrafter:
         and there is nothing to copy: then `note` says so.
         """
         note = ""
-        source: int | None = None
 
-        def draft_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
-            nonlocal note, source
-            began = time.perf_counter()
-            if source is None:
-                source = self._lookup.find(ids)
-            if source is not None:
-                source += 1
-                return self._copy(ids[source - 1], began, reached)
+        def draw_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
+            nonlocal note
             note = self._model.full(ids)
             return None if note else self._model.draw_next(ids, sampling, rng, reached)
 
-        block = grow(context_ids, k, self._stop_ids, draft_next)
+        block = grow(context_ids, k, self._stop_ids, self._copy_first(draw_next))
         return [proposal_of(block, note)]
+
+    def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
+        """What it would draft along a text, from one batched pass of the model over it."""
+        text = list(ids)
+        draw_next = self._model.following(text, start, sampling)
+
+        def steps(at: int, k: int) -> list[Step]:
+            return steps_of(grow(text[: start + at], k, self._stop_ids, self._copy_first(draw_next), text))
+
+        return steps
+
+    def _copy_first(self, draw_next: DraftNext) -> DraftNext:
+        """For one block: what is found is copied to the end of it, and the model goes on as long as nothing is."""
+        source: int | None = None
+
+        def draft_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
+            nonlocal source
+            began = time.perf_counter()
+            if source is None:
+                source = self._lookup.find(ids)
+            if source is None:
+                return draw_next(ids, reached)
+            source += 1
+            return self._copy(ids[source - 1], began, reached)
+
+        return draft_next
 
     def _copy(self, token_id: int, began: float, reached: float | None) -> Drafted | None:
         # What is copied depends on earlier tokens alone, so ending the draft here keeps the output exact.

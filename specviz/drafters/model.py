@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from specviz.alternatives import alternatives_of
-from specviz.drafters.block import Drafted, grow, proposal_of
-from specviz.ports import Proposal, Scorer, Tokenizer
-from specviz.sampling import Ids, Row, draw_row, expected_acceptance, row_of, summarise
-from specviz.settings import Sampling
+from specviz.drafters.block import Drafted, DraftNext, grow, proposal_of, steps_of
+from specviz.ports import Follower, Proposal, Scorer, Tokenizer
+from specviz.sampling import Ids, Logits, Row, draw_row, expected_acceptance, row_of, summarise
+from specviz.settings import K_MAX, Sampling
+from specviz.text_rows import TextRows
+
+#: Rows that are kept while a text is followed: those of the blocks that are looked at together.
+_ROWS = 2 * K_MAX
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """What the model sees behind a context.
+
+    Attributes:
+        logits, q: over its own columns. tokens: their target ids; None where they are the same.
+        row: q over the target's ids.
+        confidence: see `Drafted`.
+    """
+
+    logits: Logits
+    tokens: Ids | None
+    q: Row
+    row: Row
+    confidence: float
 
 
 class ModelDrafter:
@@ -84,32 +107,68 @@ class ModelDrafter:
                 which is always drafted: a draft of none saves nothing.
         """
         began = time.perf_counter()
+        seen = self._decide(reached, lambda: self._look(self._scorer.score(ids, 1)[0], sampling))
+        if seen is None:
+            return None
+        at = draw_row(seen.q, rng)
+        summary = summarise(seen.logits)
+        return Drafted(
+            token_id=at if seen.tokens is None else int(seen.tokens[at]),
+            q=seen.row,
+            confidence=seen.confidence,
+            logprob=float(seen.logits[at]) - summary.log_normaliser,
+            entropy=summary.entropy_bits,
+            alternatives=alternatives_of(seen.logits, summary, seen.row, self._tokenizer, seen.tokens),
+            time_ms=(time.perf_counter() - began) * 1000,
+        )
+
+    def _decide(self, reached: float | None, look: Callable[[], _Seen]) -> _Seen | None:
+        """Whether the next token is worth its verification: what the model sees there, or None.
+
+        Args:
+            look: costs a pass of the model; not called where no row could make up for what was drafted before.
+        """
         if reached is not None and reached < self.min_confidence:
-            return None  # no row can make up for it
-        logits = self._scorer.score(ids, 1)[0]
+            return None
+        seen = look()
+        return None if reached is not None and reached * seen.confidence < self.min_confidence else seen
+
+    def _look(self, logits: Logits, sampling: Sampling) -> _Seen:
         tokens = self._tokens
         if self._vocab_limit is not None:
             width = self._vocab_limit if tokens is None else int(np.searchsorted(tokens, self._vocab_limit))
             logits, tokens = logits[:width], tokens if tokens is None else tokens[:width]
         q = row_of(logits, sampling)
         confidence = expected_acceptance(logits, q) if self.min_confidence > 0 else 1.0
-        if reached is not None and reached * confidence < self.min_confidence:
-            return None
-        at = draw_row(q, rng)
-        token, row = at, q
-        if tokens is not None:
-            # Ascending token ids make the row over the draft's own tokens a sparse row over the target's.
-            token, row = int(tokens[at]), Row(q.probs, tokens if q.ids is None else tokens[q.ids])
-        summary = summarise(logits)
-        return Drafted(
-            token_id=token,
-            q=row,
-            confidence=confidence,
-            logprob=float(logits[at]) - summary.log_normaliser,
-            entropy=summary.entropy_bits,
-            alternatives=alternatives_of(logits, summary, row, self._tokenizer, tokens),
-            time_ms=(time.perf_counter() - began) * 1000,
-        )
+        # Ascending token ids make the row over the draft's own tokens a sparse row over the target's.
+        row = q if tokens is None else Row(q.probs, tokens if q.ids is None else tokens[q.ids])
+        return _Seen(logits, tokens, q, row, confidence)
+
+    def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
+        """What it would draft along a text, from one batched pass over it."""
+        text = list(ids)
+        follow_next = self.following(text, start, sampling)
+        return lambda at, k: steps_of(grow(text[: start + at], k, self._stop_ids, follow_next, text))
+
+    def following(self, text: Sequence[int], start: int, sampling: Sampling) -> DraftNext:
+        """`draw_next` along a text, where nothing is drawn: the token is the text's, or the only one there is in q."""
+        rows = TextRows(self._scorer, text[: self.max_context], start)
+
+        @lru_cache(maxsize=_ROWS)
+        def seen_behind(count: int) -> _Seen:
+            return self._look(rows.behind(count), sampling)
+
+        def follow_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
+            if self.full(ids):
+                return None
+            seen = self._decide(reached, lambda: seen_behind(len(ids)))
+            if seen is None:
+                return None
+            only = seen.row.ids is not None and len(seen.row.ids) == 1
+            token = int(seen.row.ids[0]) if seen.row.ids is not None and only else text[len(ids)]
+            return Drafted(token, seen.row, seen.confidence, 0.0)
+
+        return follow_next
 
     def reset(self) -> None:
         """Forget the draft model's cache."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from specviz.drafters.block import Drafted, proposal_of
 from specviz.drafters.lookup import Lookup
-from specviz.ports import Proposal
+from specviz.ports import Follower, Proposal, Step
+from specviz.sampling import Row
 from specviz.settings import Sampling
 
 
@@ -34,6 +35,15 @@ class NgramDrafter:
         tokens = self._continuation(list(context_ids), k)
         each_ms = (time.perf_counter() - began) * 1000 / max(1, len(tokens))
         return [proposal_of([Drafted.copy(token, each_ms) for token in tokens])]
+
+    def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
+        """The very blocks that it proposes: they depend on the context alone, and may reach beyond the text."""
+        text = list(ids)
+
+        def steps(at: int, k: int) -> list[Step]:
+            return [Step(Row.one_hot(token), copied=True) for token in self._continuation(text[: start + at], k)]
+
+        return steps
 
     def reset(self) -> None:
         """Nothing is kept between calls."""

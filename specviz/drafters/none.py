@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specviz.ports import NO_PROPOSAL, Proposal
+from specviz.ports import NO_PROPOSAL, Follower, Proposal
 from specviz.settings import Sampling
 
 
@@ -22,6 +22,10 @@ class NoDrafter:
     ) -> list[Proposal]:
         """One empty candidate."""
         return [NO_PROPOSAL]
+
+    def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
+        """No steps anywhere."""
+        return lambda at, k: ()
 
     def reset(self) -> None:
         """Nothing is kept between calls."""

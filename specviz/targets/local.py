@@ -28,6 +28,11 @@ class LocalTarget:
         self.name, self.tokenizer, self.capabilities = name, tokenizer, capabilities
         self._scorer = scorer
 
+    @property
+    def scorer(self) -> Scorer:
+        """The model with its cache."""
+        return self._scorer
+
     def guarantee(self, sampling: Sampling, rule: Rule) -> Guarantee:
         """What the rule promises: nothing is lost on the way to it."""
         return promise(rule, sampling)
