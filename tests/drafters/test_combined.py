@@ -138,3 +138,10 @@ def test_reset_forgets_the_models_cache() -> None:
     drafter = combined()
     drafter.reset()
     assert scorer(drafter).resets == 1
+
+
+def test_along_a_text_copies_are_looked_up_in_what_stands_there_and_not_in_the_draft() -> None:
+    text = [5, 0, 7, 9, 1, 5, 0, 7, 9]
+    steps = combined(shortest=3).follow(text, 6, Sampling())(0, 3)
+    found = [(int(step.q.ids[0]), step.copied) for step in steps if step.q.ids is not None]
+    assert found == [(6, False), (1, False), (9, True)]
