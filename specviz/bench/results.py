@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
+import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -214,20 +214,24 @@ def dumps(bench: Bench, more: Mapping[str, Any] | None = None) -> str:
 
 
 def write(text: str, path: Path) -> None:
+    """Write a text as UTF-8, see `write_bytes`."""
+    write_bytes(text.encode("utf-8", errors="backslashreplace"), path)
+
+
+def write_bytes(data: bytes, path: Path) -> None:
     """Write a file in one step: what stood there before stays until all is written.
 
     Raises:
         SettingsError: it cannot be written.
     """
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", errors="backslashreplace", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            file.write(text)
-        os.replace(file.name, path)
+        beside.write_bytes(data)
+        os.replace(beside, path)
     except OSError as exc:
-        raise SettingsError(f"Cannot write {path}: {exc.strerror or exc}.", "Choose another place with --out.") from exc
+        beside.unlink(missing_ok=True)
+        raise SettingsError(f"Cannot write {path}: {exc.strerror or exc}.", "Choose another place.") from exc
 
 
 def _plan(data: Mapping[str, Any]) -> Plan:
