@@ -128,7 +128,7 @@ def refuse_bad(loaded: Loaded) -> None:
     if loaded.bad:
         raise SettingsError(
             f"{loaded.suite.name} has {_count(loaded.bad)}: {_listed(loaded.bad)}.",
-            f"Mend them, or go on with the {len(loaded.suite.prompts):,} prompts that can be read: --skip-bad.",
+            f"Mend them, or skip them with --skip-bad; prompts that can be read: {len(loaded.suite.prompts):,}.",
         )
 
 

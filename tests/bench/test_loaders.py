@@ -152,9 +152,21 @@ def test_other_columns_are_used_where_there_are_any(fields: Any, id_: str, domai
     assert read(lines({"prompt": "p", **fields})).suite.prompts == (BenchPrompt(id_, domain, "p", answer),)
 
 
+def test_the_column_of_the_prompt_is_nothing_else_too() -> None:
+    row = {"task": "Hi", "answer": "Ho"}
+    assert read(lines(row), column="task").suite.prompts == (BenchPrompt("1", "own", "Hi", "Ho"),)
+    assert read(lines(row), column="answer").suite.prompts == (BenchPrompt("1", "Hi", "Ho"),)
+
+
+def test_of_columns_that_differ_in_case_alone_the_first_is_read() -> None:
+    assert texts(read(lines({"Prompt": "a", "prompt": "b"}))) == ["a"]
+    assert texts(read(b"PROMPT,prompt\na,b\n", "a.csv")) == ["a"]
+
+
 def test_an_id_that_is_taken_gets_its_line_too() -> None:
     assert ids(read(lines(*[{"id": name, "prompt": "p"} for name in ("a", "b", "a", "a")]))) == ["a", "b", "a@3", "a@4"]
     assert ids(read(lines(SPEC_BENCH, SPEC_BENCH))) == ["81/1", "81/2", "81/1@2", "81/2@2"]
+    assert ids(read(lines(*[{"id": name, "prompt": "p"} for name in ("a", "a@3", "a")]))) == ["a", "a@3", "a@3@3"]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +288,7 @@ def test_bad_rows_are_refused_with_the_first_ten_named() -> None:
     refuse_bad(read(lines(GOOD)))
     with pytest.raises(SettingsError, match=r"own has 1 bad row: line 2: it is no JSON object but null\.") as caught:
         refuse_bad(read(lines(GOOD, "null")))
-    assert caught.value.remedy == "Mend them, or go on with the 1 prompts that can be read: --skip-bad."
+    assert caught.value.remedy == "Mend them, or skip them with --skip-bad; prompts that can be read: 1."
     with pytest.raises(SettingsError, match="own has 12 bad rows: line 2: ") as caught:
         refuse_bad(read(lines(GOOD, *["null"] * 12)))
     assert caught.value.message.count("line ") == 10
@@ -413,6 +425,11 @@ def test_only_line_ends_end_a_line(odd: str) -> None:
     assert texts(read(f'id;prompt\n;{text}\n;"{text}"'.encode(), "a.csv")) == [text, text]
 
 
+def test_line_ends_inside_a_prompt_stay_as_they_are() -> None:
+    assert texts(read(b'{"prompt": "a\rb"}\n')) == ["a\rb"]
+    assert texts(read(b'prompt\n"a\r\nb\rc\nd"\n', "a.csv")) == ["a\r\nb\rc\nd"]
+
+
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip), min_size=1, max_size=5))
 def test_what_is_written_is_read(prompts: list[str]) -> None:
     written = "".join(json.dumps({"prompt": text}, ensure_ascii=False) + "\n" for text in prompts)
@@ -456,7 +473,7 @@ def test_no_bytes_end_in_anything_but_prompts_or_an_error_of_ours(data: bytes, n
         (gzip.compress(lines(GOOD) * 99)[:-20], "a.jsonl.gz", "gzip file is cut or damaged", "Fetch it again"),
         (gzip.compress(lines(GOOD) * 99)[:5], "a.jsonl.gz", "gzip file is cut or damaged", "Fetch it again"),
         (b"\x1f\x8b not a gzip", "a.jsonl", "gzip file is cut or damaged", "Fetch it again"),
-        (gzip.compress(lines(GOOD))[:12] + b"\xff" * 40, "a.gz", "gzip file is cut or damaged", "Fetch it again"),
+        (gzip.compress(lines(GOOD))[:10] + b"\xff" * 40, "a.gz", "gzip file is cut or damaged", "Fetch it again"),
     ],
     ids=lambda value: str(value)[:40],
 )
