@@ -146,7 +146,7 @@ def _collect(rows: Iterator[Row], reader: Reader, limit: int | None) -> tuple[li
         if len(bad) > MAX_BAD:
             raise SettingsError(
                 f"It has more than {MAX_BAD:,} bad rows: {_listed(bad)}.",
-                f"Name its kind ({', '.join(KINDS)}), its --column or its --encoding.",
+                f"Give its --format ({', '.join(KINDS)}), its --column or its --encoding.",
             )
     return list(prompts.values()), bad
 
@@ -192,7 +192,7 @@ def _nothing(bad: list[BadRow], is_csv: bool) -> SettingsError:
     needed = "a first line that names the columns" if is_csv else "one JSON object per line"
     return SettingsError(
         f"None of its rows can be used: {_listed(bad)}.",
-        f"It needs {needed}. If it has that, name its kind ({', '.join(KINDS)}), its --column or its --encoding.",
+        f"It needs {needed}. If it has that, give its --format ({', '.join(KINDS)}), its --column or its --encoding.",
     )
 
 
@@ -214,7 +214,7 @@ def _parts(name: str) -> tuple[str, str]:
 
 def _check(kind: str | None, limit: int | None) -> None:
     if kind is not None and kind not in KINDS:
-        raise SettingsError(f"There is no kind of prompt file called {kind!r}.", f"There are: {', '.join(KINDS)}.")
+        raise SettingsError(f"There is no format of prompt files called {kind!r}.", f"There are: {', '.join(KINDS)}.")
     if limit is not None and limit < 1:
         raise SettingsError(f"The limit of prompts must be at least 1, not {limit}.", "Leave it out to have them all.")
 

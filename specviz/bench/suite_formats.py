@@ -33,7 +33,9 @@ class Reader:
 
     def __init__(self, kind: Kind | None, column: str | None, domain: str) -> None:
         if column is not None and kind not in (None, "jsonl", "csv"):
-            raise SettingsError(f"A file of the kind {kind} has its own columns.", "Leave out the kind or the column.")
+            raise SettingsError(
+                f"A file in the format {kind} has its own columns.", "Leave out the format or the column."
+            )
         self.kind: Kind | None = "jsonl" if column is not None and kind is None else kind
         self.column = column.strip().lower() if column is not None else None
         self._domain = domain

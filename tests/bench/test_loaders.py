@@ -498,12 +498,12 @@ def test_a_column_that_is_not_there_is_an_error() -> None:
 
 @pytest.mark.parametrize("kind", ["gsm8k", "humaneval", "spec-bench"])
 def test_a_kind_with_its_own_columns_takes_no_other(kind: Kind) -> None:
-    with pytest.raises(SettingsError, match=f"kind {kind} has its own columns"):
+    with pytest.raises(SettingsError, match=f"format {kind} has its own columns"):
         read(lines(GOOD), kind=kind, column="prompt")
 
 
 def test_an_unknown_kind_is_an_error() -> None:
-    with pytest.raises(SettingsError, match="no kind of prompt file called 'parquet'") as caught:
+    with pytest.raises(SettingsError, match="no format of prompt files called 'parquet'") as caught:
         read(lines(GOOD), kind="parquet")
     assert "gsm8k, humaneval, spec-bench, jsonl, csv" in caught.value.remedy
 
