@@ -16,7 +16,7 @@ import numpy as np
 from specviz.connection import Secret, connection
 from specviz.environment import environment
 from specviz.errors import ModelError, PairingError, SettingsError, UnknownModelError, UnsupportedModelError
-from specviz.models import store
+from specviz.models import store, workspace
 from specviz.models.distilled import check_target, is_distilled, read_description
 from specviz.models.known import KNOWN, KnownModel
 from specviz.models.pairing import Vocabulary
@@ -435,3 +435,8 @@ def probe_target(
 def make_host() -> ModelHost:
     """The thread that owns the models, ready for runs."""
     return ModelHost(Builder, check)
+
+
+def benchmark_folder() -> Path:
+    """Where the page saves benchmarks: in the user's cache folder, or SPECVIZ_CACHE."""
+    return workspace.cache_dir() / "benchmarks"

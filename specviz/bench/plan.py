@@ -102,7 +102,7 @@ class Plan:
         return replace(
             self.settings,
             draft=cell.draft,
-            k=max(1, cell.k),
+            k=1 if cell.baseline else cell.k,
             temperature=cell.temperature,
             rule=cell.rule,
             min_confidence=self.min_confidence,

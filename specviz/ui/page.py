@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ _STYLE = """<style>
 
 PAGES: tuple[Page, ...] = (
     Page("app.py", "Live", "Watch a draft propose and a target decide, token by token.", ":material/account_tree:"),
+    Page("pages/1_Benchmark.py", "Benchmark", "Measure drafts and K against plain decoding.", ":material/speed:"),
+    Page("pages/2_Planner.py", "Planner", "Where speculation pays: K, round trip, draft speed.", ":material/map:"),
 )
 
 
@@ -45,10 +49,18 @@ def set_up(name: str) -> Page:
     st.html(_STYLE)
     st.logo(_WORDMARK, icon_image=_MARK, size="large")
     with st.sidebar:
-        # Streamlit knows no pages, not even the first, before there is a second.
-        for entry in PAGES if len(PAGES) > 1 else ():
+        for entry in _menu():
             st.page_link(entry.path, label=entry.name, icon=entry.icon, help=entry.purpose)
     return page
+
+
+def _menu() -> Sequence[Page]:
+    """The pages that stand beside the running script: Streamlit refuses a link to any other."""
+    running = get_script_run_ctx()
+    beside = Path(running.pages_manager.main_script_parent) if running else Path()
+    found = [entry for entry in PAGES if (beside / entry.path).is_file()]
+    # Streamlit knows no pages, not even the first, before there is a second.
+    return found if len(found) > 1 else ()
 
 
 def show_error(markdown: str) -> None:

@@ -7,10 +7,12 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import streamlit as st
 
+from specviz.bench_job import BenchJob
 from specviz.connection import Secret
 from specviz.pace import Pace
 from specviz.settings import Settings
@@ -19,6 +21,7 @@ from specviz.ui.live_view import LiveView
 from specviz.views.pacing import RATES, PaceName
 
 if TYPE_CHECKING:
+    from specviz.bench.results import Bench
     from specviz.catalog import Choice
     from specviz.check import Check
     from specviz.run import Run
@@ -52,6 +55,14 @@ class Catalog(Protocol):
         """A new owner of all models."""
         ...
 
+    def check(self, settings: Settings) -> None:
+        """Refuse names that mean nothing, before any work."""
+        ...
+
+    def benchmark_folder(self) -> Path:
+        """Where benchmarks are saved."""
+        ...
+
 
 class Visit:
     """One visitor's run, and whether the visitor is still there.
@@ -63,6 +74,8 @@ class Visit:
         checks: the newest test of the target and of the draft, where there was one. older: those from before the run.
         pacing: how fast runs are shown. steps: how often a round more was asked for.
         keys: what the visitor has typed to be let in at servers. key_address: what the field for it stands for now.
+        bench: the newest benchmark that was started here, or None.
+        opened: the saved benchmark that is looked at instead, and `opened_as` its name.
     """
 
     def __init__(self) -> None:
@@ -76,6 +89,9 @@ class Visit:
         self.steps = 0
         self.keys = Keys()
         self.key_address = ""
+        self.bench: BenchJob | None = None
+        self.opened: Bench | None = None
+        self.opened_as = ""
         self._lock = threading.Lock()
         self._left_at = -1.0
         self._refused: dict[str, tuple[str, Mapping[str, Any]]] = {}
@@ -148,6 +164,23 @@ class Visit:
         self.checks[what] = host.test(what, settings, key=self._key(settings))
         self._refused.pop(what, None)
 
+    def start_bench(self, host: ModelHost, bench: Bench, path: Path | None) -> None:
+        """Start a benchmark, or go on with one, in place of the one before.
+
+        Raises:
+            SpecvizError: the host was closed.
+        """
+        job = BenchJob(bench, host, path, key=self._key(bench.plan.settings))
+        host.enqueue(job)
+        self.stop_bench()
+        self.bench, self.opened = job, None
+        self._refused.pop("bench", None)
+
+    def stop_bench(self) -> None:
+        """End the benchmark, if there is one; what is measured stays."""
+        if self.bench is not None:
+            self.bench.stop()
+
     def stop_checks(self) -> None:
         """End the tests, if there are any."""
         for check in self.checks.values():
@@ -188,14 +221,15 @@ class Visit:
         """
         with self._lock:
             here = self._seen_at > self._left_at
-            if self.run is None or here or time.monotonic() - self._left_at > grace_s:
+            if (self.run is None and self.bench is None) or here or time.monotonic() - self._left_at > grace_s:
                 return None
             heir = Visit()
             heir.run, self.run = self.run, None
+            heir.bench, self.bench = self.bench, None
             heir.keys, self.keys = self.keys, heir.keys
             heir.pacing = self.pacing
             heir.view.selection = self.view.selection
-            heir.brought = heir.run.settings
+            heir.brought = heir.run.settings if heir.run else None
             heir.token, self.token = self.token, heir.token
             return heir
 
@@ -203,6 +237,7 @@ class Visit:
         if self._seen_at <= left_at:
             self.stop()
             self.stop_checks()
+            self.stop_bench()
             self.keys.clear()
 
 

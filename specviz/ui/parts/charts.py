@@ -1,11 +1,16 @@
-"""Plotly charts, redrawn in place: one row of them beside the tree and one below."""
+"""Plotly charts, redrawn in place: those of a run beside the tree and below, and those of other pages."""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Mapping
 from typing import Any
+
+import streamlit as st
 
 from specviz.ui.parts import assets
 from specviz.views.charts import Place
+from specviz.views.figures import Chart
 
 _charts = assets.component(
     "specviz_charts",
@@ -24,3 +29,16 @@ def key_of(place: Place) -> str:
 def show_charts(place: Place, message: dict[str, Any]) -> None:
     """Draw the charts on by a message of `views.charts`; `shown` in it names all that the run has, in order."""
     _charts(key=key_of(place), data=message, on_need_change=assets.nothing)
+
+
+def show_row(key: str, charts: Mapping[str, Chart]) -> None:
+    """Draw these charts in a row, by their names; all of them travel whenever one has changed.
+
+    No message needs another one, so that one may get lost.
+    """
+    items = [{"name": name, "figure": chart.to_json()} for name, chart in charts.items()]
+    drawn, rev, sent = st.session_state.get(f"{key}_sent") or (secrets.token_hex(4), 0, None)
+    rev += items != sent
+    st.session_state[f"{key}_sent"] = (drawn, rev, items)
+    message = {"run": drawn, "from": 0, "to": rev, "items": items, "shown": list(charts)}
+    _charts(key=key, data=message, on_need_change=assets.nothing)

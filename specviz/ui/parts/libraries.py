@@ -50,4 +50,9 @@ _plotly = assets.component(
 def load_libraries() -> None:
     """Bring both into the page. Once per page, outside every fragment."""
     _vis(key="library_vis")
+    load_plotly()
+
+
+def load_plotly() -> None:
+    """Bring Plotly alone, for a page without a tree."""
     _plotly(key="library_plotly")

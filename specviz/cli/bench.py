@@ -1,0 +1,197 @@
+"""`specviz bench`: measure drafts at several K against plain decoding; `specviz compare`: two such measurements."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from specviz import catalog
+from specviz.bench import report
+from specviz.bench.compare import compare
+from specviz.bench.export import to_csv, to_parquet
+from specviz.bench.plan import PLAIN, Plan
+from specviz.bench.results import Bench, dumps, read, write, write_bytes
+from specviz.bench.rows import rows_of
+from specviz.bench.sweep import Sweep, baselines_of, new_bench, seconds_left
+from specviz.cli.suite_options import add_suite_options, suite_of
+from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt, write_json
+from specviz.environment import environment, secrets
+from specviz.errors import SettingsError
+from specviz.ports import Progress
+from specviz.settings import RULES, VERIFICATIONS, Settings, draft_name
+
+_HELP = """\
+Measure drafts at several K on a suite of prompts, against plain decoding that is measured among them: cells and prompts
+take their turns in random order, so that a machine that slows down slows all alike. Every speed-up has a 95 % interval,
+by bootstrap over the prompts. "Do not speculate here" is a possible answer.
+
+  python -m specviz bench --draft ngram model:smollm2-draft none --k 1 2 4 8 --suite builtin --per-domain 2
+  python -m specviz bench --draft ngram --k 4 --suite question.jsonl --limit 20 --out run.json --csv run.csv
+  python -m specviz bench --resume run.json
+
+Everything is saved as JSON as it is measured. Ctrl-C keeps what is done, and --resume goes on.
+"""
+_COMPARE_HELP = """\
+Put two saved benchmarks beside each other: the cells that both have, whether they differ by more than chance, and what
+else was not the same.
+
+  python -m specviz compare before.json after.json
+"""
+_SAVE_EVERY_S = 5.0
+
+
+def add_bench(commands: Any) -> None:
+    """Register the command."""
+    p: argparse.ArgumentParser = commands.add_parser(
+        "bench",
+        help="measure drafts and K against plain decoding",
+        description=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("--target", help="local:NAME, openai:MODEL or toy (default: local:smollm2-135m)")
+    p.add_argument("--base-url", dest="base_url", metavar="URL", help="of a remote target's API")
+    p.add_argument("--tokenizer", metavar="NAME", help="where a remote target's tokenizer comes from")
+    p.add_argument("--verification", choices=VERIFICATIONS, help="how a remote target verifies (default: auto)")
+    p.add_argument("--draft", type=draft_name, nargs="+", metavar="NAME", help="drafts; none is plain decoding")
+    p.add_argument("--k", type=int, nargs="+", metavar="K", help="tokens drafted a round (default: 1 2 4 8)")
+    p.add_argument("--temperature", type=float, nargs="+", metavar="T", help="0 to 2 (default: 0)")
+    p.add_argument("--rule", choices=RULES, nargs="+", help="acceptance rules (default: probabilistic)")
+    add_suite_options(p)
+    p.add_argument("--repeats", type=int, default=1, metavar="N", help="of each cell on each prompt (default: 1)")
+    p.add_argument(
+        "--warm-up", type=int, default=8, dest="warm_up", metavar="N", help="tokens before a cell counts (default: 8)"
+    )
+    p.add_argument("--max-tokens", type=int, dest="max_tokens", metavar="N", help="of an answer (default: 128)")
+    p.add_argument("--top-k", type=int, dest="top_k", help="keep only this many tokens; 0 is off")
+    p.add_argument("--top-p", type=float, dest="top_p", help="keep only the nucleus of this mass; 1 is off")
+    p.add_argument("--tau", type=float, help="the bar of the rule threshold (default: 0.3)")
+    p.add_argument(
+        "--min-confidence", type=float, dest="min_confidence", metavar="P",
+        help="where drafts end early (default: each draft's own)",
+    )  # fmt: skip
+    p.add_argument("--seed", type=int, help="of draws, order and intervals (default: 0)")
+    p.add_argument("--simulated-rtt-ms", type=float, dest="simulated_rtt_ms", metavar="MS", help="a simulated network")
+    p.add_argument("--simulated-jitter-ms", type=float, dest="simulated_jitter_ms", metavar="MS", help="and its jitter")
+    p.add_argument("--out", type=Path, metavar="FILE", help="the JSON file (default: bench-DATE-TIME.json)")
+    p.add_argument(
+        "--resume", type=Path, metavar="FILE", help="go on with a saved benchmark; nothing else is asked for"
+    )
+    p.add_argument("--csv", type=Path, metavar="FILE", help="write the rows as CSV too")
+    p.add_argument("--parquet", type=Path, metavar="FILE", help="write the rows as Parquet too")
+    p.add_argument("--json", action="store_true", help="print plan and rows as one JSON object on standard output")
+    p.set_defaults(run=_run)
+
+
+def add_compare(commands: Any) -> None:
+    """Register the command."""
+    p: argparse.ArgumentParser = commands.add_parser(
+        "compare",
+        help="put two saved benchmarks beside each other",
+        description=_COMPARE_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("before", type=Path, metavar="BEFORE.json")
+    p.add_argument("after", type=Path, metavar="AFTER.json")
+    p.set_defaults(run=_compare)
+
+
+_FIELDS = (
+    "target", "max_tokens", "top_k", "top_p", "tau", "seed", "tokenizer", "verification", "simulated_rtt_ms",
+    "simulated_jitter_ms",
+)  # fmt: skip
+
+
+def _run(options: argparse.Namespace) -> int:
+    variables = environment()
+    if options.base_url is not None:
+        # Not into the settings: it may hold a password, and they never do.
+        variables["TARGET_BASE_URL"] = options.base_url
+    bench = read(options.resume) if options.resume else _new(options, variables)
+    path: Path = options.out or options.resume or Path(time.strftime("bench-%Y%m%d-%H%M%S.json"))
+    _save(bench, path)  # before any work: a file that cannot be written should not cost a run
+    with stop_on_interrupt("Stopping. Ctrl-C once more ends at once.") as stopping:
+        _measure(bench, path, variables, stopping.is_set)
+        stopped = stopping.is_set()
+    rows = rows_of(bench)
+    if options.csv:
+        write(to_csv(rows), options.csv)
+    if options.parquet:
+        write_bytes(to_parquet(rows), options.parquet)
+    if options.json:
+        write_json({"file": str(path), "complete": not bench.missing, **report.summary(bench)})
+    else:
+        print(safe(report.text(bench)))
+    print(f"Saved as {safe(str(path))}.", file=sys.stderr)
+    if stopped:
+        print(f"Stopped: --resume {safe(str(path))} goes on.", file=sys.stderr)
+        return INTERRUPTED
+    return 1 if bench.failures and not any(t.rounds for t in bench.trials) else 0
+
+
+def _new(options: argparse.Namespace, variables: Mapping[str, str]) -> Bench:
+    if not options.draft:
+        raise SettingsError("No draft is named.", "Give --draft NAME …, for example --draft ngram none.")
+    given = {name: getattr(options, name) for name in _FIELDS}
+    given["draft"] = options.draft[0]
+    settings = Settings.resolve(given, environment=variables)
+    plan = Plan(
+        settings,
+        drafts=tuple(options.draft),
+        ks=tuple(options.k or (1, 2, 4, 8)),
+        temperatures=tuple(options.temperature or (settings.temperature,)),
+        rules=tuple(options.rule or (settings.rule,)),
+        baselines=baselines_of(settings),
+        suite=str(options.suite),
+        repeats=options.repeats,
+        warm_up=options.warm_up,
+        min_confidence=options.min_confidence,
+    )
+    for draft in plan.drafts:
+        catalog.check(Settings.resolve({**given, "draft": draft}, environment=variables), variables)
+    suite = suite_of(options)
+    if plan.drafts == (PLAIN,):
+        print("Only plain decoding is measured: no draft is named beside none.", file=sys.stderr)
+    return new_bench(plan, suite.prompts)
+
+
+def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: Any) -> None:
+    line = ProgressLine()
+    builder = catalog.Builder(variables)
+
+    def tell(progress: Progress) -> None:
+        left = seconds_left(bench) if progress.unit == "runs" else None
+        more = f", {_duration(left)} left" if left is not None and sys.stderr.isatty() else ""
+        line(Progress(progress.what + more, progress.done, progress.total, progress.unit))
+
+    saved_at = time.monotonic()
+    try:
+        for _ in Sweep(bench, lambda s: builder.build(s, tell, stopping), tell, stopping).run():
+            if time.monotonic() - saved_at > _SAVE_EVERY_S:
+                _save(bench, path)
+                saved_at = time.monotonic()
+    finally:
+        line.clear()
+        _save(bench, path)
+
+
+def _save(bench: Bench, path: Path) -> None:
+    text = dumps(bench, {"rows": [row.to_json() for row in rows_of(bench)]})
+    for secret in secrets(environment()):
+        text = text.replace(secret, "[secret]")
+    write(text, path)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _compare(options: argparse.Namespace) -> int:
+    found = compare(read(options.before), read(options.after))
+    print(safe(report.comparison(found)))
+    return 0

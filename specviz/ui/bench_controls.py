@@ -1,0 +1,96 @@
+"""Above the results: Measure, Pause, Cancel, and how much is asked for."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from pathlib import Path
+
+import streamlit as st
+
+from specviz.bench.results import Bench
+from specviz.bench.sweep import new_bench
+from specviz.errors import SpecvizError
+from specviz.events import Error
+from specviz.ui import page, session
+from specviz.ui.bench_form import Asked, show_complaint
+from specviz.ui.session import Catalog, Visit
+from specviz.views import words
+
+log = logging.getLogger(__name__)
+
+
+def show_controls(catalog: Catalog, visit: Visit, asked: Asked) -> None:
+    """Draw them, and start what is asked for when Measure is pressed."""
+    job = visit.bench
+    live = job is not None and job.live
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.button(
+            "Measure", type="primary", icon=":material/play_arrow:",
+            disabled=live or asked.plan is None or asked.suite is None, on_click=_start, args=(catalog, asked),
+        )  # fmt: skip
+        if live and job is not None and job.paused:
+            st.button("Resume", icon=":material/resume:", on_click=_hold, args=(False,))
+        else:
+            st.button("Pause", icon=":material/pause:", disabled=not live, on_click=_hold, args=(True,))
+        st.button(
+            "Cancel", icon=":material/stop:", disabled=not live, on_click=_cancel, help="What is measured is kept."
+        )
+        if asked.plan and asked.suite and not live:
+            st.caption(_how_much(asked))
+    show_complaint(asked)
+    if refusal := visit.refusal({"bench": repr(asked.plan)}, of="bench"):
+        page.show_error(refusal)
+
+
+def _how_much(asked: Asked) -> str:
+    assert asked.plan and asked.suite
+    cells, prompts = len(asked.plan.cells()), len(asked.suite.prompts)
+    times = f" × {asked.plan.repeats} repeats" if asked.plan.repeats > 1 else ""
+    runs = cells * prompts * asked.plan.repeats
+    return f"{cells} cells, plain decoding among them, × {prompts} prompts{times} = {runs:,} runs"
+
+
+def new_path(folder: Path) -> Path:
+    """A name that tells when, and that nothing else has."""
+    return folder / time.strftime(f"bench-%Y%m%d-%H%M%S-{uuid.uuid4().hex[:4]}.json")
+
+
+def start(catalog: Catalog, bench: Bench, path: Path) -> None:
+    """Begin with a benchmark, or go on with it.
+
+    Raises:
+        SpecvizError: its models mean nothing, or the host was closed.
+    """
+    visit = session.visit()
+    for draft in bench.plan.drafts:
+        # Refused at once, and by its name, rather than after all the others.
+        cell = next((c for c in bench.plan.cells() if c.draft == draft), bench.plan.cells()[0])
+        catalog.check(bench.plan.settings_of(cell))
+    visit.start_bench(session.host(catalog), bench, path)
+    session.put_into_address(visit)
+
+
+def _start(catalog: Catalog, asked: Asked) -> None:
+    visit = session.visit()
+    if asked.plan is None or asked.suite is None or (visit.bench is not None and visit.bench.live):
+        return
+    try:
+        start(catalog, new_bench(asked.plan, asked.suite.prompts), new_path(catalog.benchmark_folder()))
+    except SpecvizError as error:
+        visit.refuse(words.complaint(error), {"bench": repr(asked.plan)}, of="bench")
+    except Exception as exc:
+        # In a callback it would replace the whole page by a traceback.
+        log.exception("a benchmark could not be started")
+        visit.refuse(words.complaint(Error.of(exc)), {"bench": repr(asked.plan)}, of="bench")
+
+
+def _hold(pause: bool) -> None:
+    job = session.visit().bench
+    if job is not None:
+        (job.pause if pause else job.resume)()
+
+
+def _cancel() -> None:
+    session.visit().stop_bench()

@@ -1,0 +1,178 @@
+"""What to measure: target, drafts, K, temperatures, rules, prompts. It builds a `Plan` and prompts, nothing else."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from specviz.bench.loaders import KINDS, Loaded, read_suite
+from specviz.bench.plan import PLAIN, Plan
+from specviz.bench.suites import Suite, builtin
+from specviz.bench.sweep import baselines_of
+from specviz.environment import environment
+from specviz.errors import SettingsError, SpecvizError
+from specviz.settings import RTT_MAX_MS, RULES, Settings, draft_name
+from specviz.ui import page
+from specviz.ui.session import Catalog
+from specviz.views import words
+
+KS = (1, 2, 3, 4, 6, 8, 12, 16)
+TEMPERATURES = (0.0, 0.3, 0.7, 1.0)
+_BUILTIN, _FILE = "Built-in", "A file of mine"
+_BAD_ROWS_SHOWN = 20
+_SUITE_HELP = (
+    "GSM8K, HumanEval (also .gz), Spec-Bench's question.jsonl, or any JSONL or CSV with a column of prompts. "
+    "It stays on this machine."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the form asks for.
+
+    Attributes:
+        plan, suite: None where something is wrong; `complaint` says what, as Markdown.
+    """
+
+    plan: Plan | None
+    suite: Suite | None
+    complaint: str = ""
+
+
+def bench_form(catalog: Catalog) -> Asked:
+    """Draw the sidebar."""
+    with st.sidebar:
+        try:
+            defaults = Settings.resolve(environment=environment())
+        except SpecvizError:
+            defaults = Settings()  # the Live page complains about each variable
+        try:
+            suite, complaint = _suite()
+            plan = _plan(catalog, defaults, suite.name if suite else "")
+        except SpecvizError as error:
+            return Asked(None, None, words.complaint(error))
+    return Asked(plan, suite, complaint)
+
+
+def _plan(catalog: Catalog, defaults: Settings, suite: str) -> Plan:
+    targets = {c.name: c.title for c in catalog.targets() if c.name != "openai:"}
+    names = list(dict.fromkeys([defaults.target, *targets]))
+    target = st.selectbox(
+        "Target", names, key="bench_target", persist_state="session", format_func=lambda n: targets.get(n, n),
+        accept_new_options=True, help="The model whose output you want. A server: openai:MODEL, with its address in "
+        "TARGET_BASE_URL.",
+    )  # fmt: skip
+    target = str(target or defaults.target)
+    drafts = _drafts(catalog, target, defaults)
+    ks = _several("Drafted per round, K", "bench_ks", KS, (1, 2, 4, 8))
+    temperatures = _several("Temperatures", "bench_temperatures", TEMPERATURES, (0.0,))
+    rules = _several("Acceptance rules", "bench_rules", RULES, ("probabilistic",))
+    max_tokens = st.slider("Max tokens", 16, 256, 48, 16, key="bench_max_tokens", persist_state="session")
+    with st.expander("Repeats, seed, network"):
+        repeats = st.number_input(
+            "Repeats", 1, 20, 1, key="bench_repeats", persist_state="session", help="Of each cell on each prompt."
+        )
+        warm_up = st.number_input(
+            "Warm-up tokens", 0, 64, 8, key="bench_warm_up", persist_state="session",
+            help="Decoded by each cell before anything of it counts.",
+        )  # fmt: skip
+        seed = st.number_input("Seed", 0, 2**31 - 1, defaults.seed, key="bench_seed", persist_state="session")
+        rtt = st.number_input(
+            "Simulated round trip, ms", 0, int(RTT_MAX_MS), 0, key="bench_rtt", persist_state="session",
+            help="A network in front of a target on this machine: see the latency lab of the Live page.",
+        )  # fmt: skip
+    settings = Settings(
+        target=target, draft=PLAIN, max_tokens=int(max_tokens), seed=int(seed), simulated_rtt_ms=float(rtt),
+        base_url=defaults.base_url, remote_model=defaults.remote_model, tokenizer=defaults.tokenizer,
+        verification=defaults.verification, top_k=defaults.top_k, top_p=defaults.top_p, tau=defaults.tau,
+        system=defaults.system,
+    )  # fmt: skip
+    return Plan(
+        settings, tuple(drafts), tuple(sorted(ks)), tuple(sorted(temperatures)), tuple(rules),
+        baselines=baselines_of(settings), suite=suite, repeats=int(repeats), warm_up=int(warm_up),
+    )  # fmt: skip
+
+
+def _drafts(catalog: Catalog, target: str, defaults: Settings) -> list[str]:
+    choices = {c.name: c for c in catalog.drafts(target) if c.name != PLAIN}
+    fitting = [name for name, c in choices.items() if c.available]
+    chosen = st.multiselect(
+        "Drafts", list(choices), default=fitting[:2], key=f"bench_drafts_{target}", persist_state="session",
+        accept_new_options=True, format_func=lambda n: choices[n].title if n in choices else n,
+        help="Plain decoding is always measured beside them.",
+    )  # fmt: skip
+    for name in chosen:
+        if name in choices and choices[name].reason:
+            st.caption(f":orange[{words.escape_markdown(f'{choices[name].title}: {choices[name].reason}')}]")
+    if not chosen:
+        raise SettingsError("No draft is chosen.", "Choose at least one to compare with plain decoding.")
+    return [draft_name(name) for name in chosen]
+
+
+def _several(label: str, key: str, choices: Sequence[Any], default: Sequence[Any]) -> list[Any]:
+    found = st.multiselect(label, choices, default=list(default), key=key, persist_state="session")
+    if not found:
+        raise SettingsError(f"{label}: nothing is chosen.", "Choose at least one.")
+    return list(found)
+
+
+def _suite() -> tuple[Suite | None, str]:
+    """The prompts that were chosen, and a complaint where there are none."""
+    source = st.radio("Prompts", (_BUILTIN, _FILE), key="bench_source", persist_state="session", horizontal=True)
+    if source == _BUILTIN:
+        suite = builtin()
+        domains = st.multiselect(
+            "Domains", suite.domains, default=list(suite.domains), key="bench_domains", persist_state="session"
+        )
+        kept = Suite(suite.name, tuple(p for p in suite.prompts if p.domain in domains))
+    else:
+        found = _uploaded()
+        if found is None:
+            return None, "Choose a file of prompts at the left."
+        kept = found
+    per_domain = st.slider(
+        "Prompts per domain", 1, 8, 2, key="bench_per_domain", persist_state="session",
+        help="More prompts make the intervals narrower.",
+    )  # fmt: skip
+    chosen = kept.first(per_domain=int(per_domain))
+    return (chosen, "") if chosen.prompts else (None, "No prompt is left: choose at least one domain.")
+
+
+def _uploaded() -> Suite | None:
+    file = st.file_uploader("Prompts", ["jsonl", "json", "csv", "gz"], key="bench_file", help=_SUITE_HELP)
+    kind = st.selectbox("Format", ("found out", *KINDS), key="bench_kind", persist_state="session")
+    column = st.text_input(
+        "Column of the prompts", key="bench_column", persist_state="session", placeholder="found out"
+    )
+    if file is None:
+        return None
+    loaded = _read(file.file_id, file.name, file.getvalue(), None if kind == "found out" else kind, column or None)
+    if loaded.bad:
+        with st.expander(f":orange[{len(loaded.bad):,} rows cannot be used]"):
+            for row in loaded.bad[:_BAD_ROWS_SHOWN]:
+                st.caption(f"Line {row.line}: {words.escape_markdown(row.why)}")
+        if not st.checkbox("Leave them out", key="bench_skip_bad", persist_state="session"):
+            raise SettingsError(
+                f"{len(loaded.bad):,} rows of the file cannot be used.", "Mend them, or tick “Leave them out”."
+            )
+    return loaded.suite
+
+
+@st.cache_data(show_spinner="Reading the prompts", max_entries=4)
+def _read(file_id: str, name: str, _data: bytes, kind: Any, column: str | None) -> Loaded:
+    """Prompts of an uploaded file; `file_id` tells one upload from the next."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / (Path(name).name or "prompts.jsonl")
+        path.write_bytes(_data)
+        return read_suite(path, kind=kind, column=column)
+
+
+def show_complaint(asked: Asked) -> None:
+    """Say what is wrong with the form, if something is."""
+    if asked.complaint:
+        page.show_error(asked.complaint)

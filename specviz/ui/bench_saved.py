@@ -1,0 +1,141 @@
+"""Benchmarks that were saved before: look at one, go on with it, compare it with the one on the page."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import streamlit as st
+
+from specviz.bench.compare import Change, Comparison, compare
+from specviz.bench.results import Bench, loads, read
+from specviz.errors import SpecvizError
+from specviz.ui import page, session
+from specviz.ui.bench_controls import start
+from specviz.ui.session import Catalog, Visit
+from specviz.views import words
+
+log = logging.getLogger(__name__)
+
+_MOST = 50
+
+
+def show_saved(catalog: Catalog, visit: Visit) -> None:
+    """Draw the list, and the comparison with what is looked at."""
+    files = _files(catalog.benchmark_folder())
+    with st.expander("Saved benchmarks: open, go on, compare", expanded=visit.opened is not None):
+        st.caption(
+            "What is measured on this page is saved on this machine as it comes; `specviz bench` writes the same files."
+        )
+        name = st.selectbox(
+            "Saved", list(files), index=None, key="bench_saved", placeholder="choose one, or bring a file",
+            format_func=lambda n: _title(files[n]) if n in files else n,
+        )  # fmt: skip
+        brought = st.file_uploader("A file of a benchmark", ["json"], key="bench_upload")
+        try:
+            chosen, title = _chosen(files, name, brought)
+        except SpecvizError as error:
+            page.show_error(words.complaint(error))
+            return
+        if chosen is None:
+            return
+        path = files.get(name or "") if brought is None else None
+        with st.container(horizontal=True, gap="xsmall"):
+            st.button("Open", on_click=_open, args=(chosen, title), icon=":material/folder_open:")
+            live = visit.bench is not None and visit.bench.live
+            st.button(
+                "Go on", on_click=_go_on, args=(catalog, chosen, path), disabled=live or not chosen.missing,
+                icon=":material/resume:", help=f"{chosen.missing:,} of its runs are still to be measured.",
+            )  # fmt: skip
+            if visit.opened is not None and visit.bench is not None:
+                st.button("Back to the newest", on_click=_close)
+        shown = visit.opened or (visit.bench.snapshot() if visit.bench else None)
+        if shown is not None and shown.trials and shown != chosen:
+            _comparison(compare(chosen, shown), title)
+    if refusal := visit.refusal({"bench": "saved"}, of="saved"):
+        page.show_error(refusal)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The newest first, by name."""
+    try:
+        found = sorted(folder.glob("*.json"), key=lambda p: p.stat().st_mtime, reverse=True)
+    except OSError:
+        return {}
+    return {path.name: path for path in found[:_MOST]}
+
+
+@st.cache_data(show_spinner=False, max_entries=_MOST)
+def _about(path: str, changed: float) -> str:
+    try:
+        bench = read(Path(path))
+    except SpecvizError:
+        return "cannot be read"
+    plan = bench.plan
+    rest = f", {bench.missing:,} runs missing" if bench.missing else ""
+    drafts = words.cut(", ".join(plan.drafts), 60)
+    return f"{plan.settings.target}: {drafts}; K {', '.join(map(str, plan.ks))}; {len(bench.prompts)} prompts{rest}"
+
+
+def _title(path: Path) -> str:
+    try:
+        return words.visible(f"{path.stem} · {_about(str(path), path.stat().st_mtime)}")
+    except OSError:
+        return path.stem
+
+
+def _chosen(files: dict[str, Path], name: str | None, brought: object) -> tuple[Bench | None, str]:
+    if brought is not None:
+        return loads(brought.getvalue()), str(brought.name)  # type: ignore[attr-defined]
+    return (read(files[name]), name) if name in files else (None, "")
+
+
+def _open(bench: Bench, title: str) -> None:
+    visit = session.visit()
+    visit.opened, visit.opened_as = bench, title
+
+
+def _close() -> None:
+    session.visit().opened = None
+
+
+def _go_on(catalog: Catalog, bench: Bench, path: Path | None) -> None:
+    visit = session.visit()
+    try:
+        start(catalog, bench, path or catalog.benchmark_folder() / f"resumed-{round(bench.started_at)}.json")
+    except SpecvizError as error:
+        visit.refuse(words.complaint(error), {"bench": "saved"}, of="saved")
+    except Exception:
+        log.exception("a benchmark could not be resumed")
+        raise
+
+
+def _comparison(found: Comparison, title: str) -> None:
+    st.markdown(f"**Before: {words.escape_markdown(title)}; then: the one above**")
+    for said in found.differences:
+        st.caption(words.escape_markdown(f"Not the same: {said}"))
+    if not found.pairings:
+        st.info("The two have no cell in common.")
+        return
+    st.dataframe(
+        [
+            {
+                "Cell": words.visible(p.cell.name),
+                **_columns("Speed-up", p.speedup),
+                **_columns("Tokens/round", p.tokens_per_round),
+                **_columns("Acceptance", p.acceptance),
+            }
+            for p in found.pairings
+        ],
+        hide_index=True,
+        key="bench_compared",
+    )  # fmt: skip
+
+
+def _columns(name: str, change: Change) -> dict[str, str]:
+    beyond = words.NOT_KNOWN if change.beyond_chance is None else "yes" if change.beyond_chance else "no"
+    return {
+        name: words.number(change.before, 3),
+        f"{name}, then": words.number(change.after, 3),
+        f"{name} beyond chance": beyond,
+    }
