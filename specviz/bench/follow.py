@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from specviz.metrics import rate
 from specviz.sampling import Floats, Row, overlap
 from specviz.settings import K_MAX, Rule
 
@@ -116,17 +115,17 @@ class Expected:
     @property
     def acceptance(self) -> float | None:
         """Accepted / tested."""
-        return rate(self.accepted, self.tested)
+        return _share(self.accepted, self.tested)
 
     @property
     def accepted_per_round(self) -> float | None:
         """The mean accepted length."""
-        return rate(self.accepted, self.rounds)
+        return _share(self.accepted, self.rounds)
 
     @property
     def tokens_per_round(self) -> float | None:
         """With the resampled or bonus token."""
-        return rate(self.tokens, self.rounds)
+        return _share(self.tokens, self.rounds)
 
 
 def expect(blocks: Sequence[Block], k: int, budget: int) -> Expected:
@@ -161,6 +160,10 @@ def expect(blocks: Sequence[Block], k: int, budget: int) -> Expected:
         shares[min(tokens, at + len(keep) + 1)] += reach
     found.tested, found.accepted = float(found.reached.sum()), float(found.kept.sum())
     return found
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
 
 
 def _count_draft(found: Expected, share: float, copied: Sequence[bool], wanted: int) -> None:
