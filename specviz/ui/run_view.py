@@ -5,16 +5,16 @@ Until a run has begun only the line that says what it waits for is polled: the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
 from specviz.ui import phases
+from specviz.ui.cards import A_ROW, STYLE, show_cards
 from specviz.ui.session import Visit
 from specviz.views import summary, words
 from specviz.views.advice import advice
-from specviz.views.summary import BadgeColour, Figure, Tone
 
 if TYPE_CHECKING:
     from specviz.run import Run
@@ -24,30 +24,15 @@ TREE_POLL_S, NUMBERS_POLL_S, CHARTS_POLL_S = 0.15, 0.5, 1.0
 #: poll costs is taken from the models, where they compute on the same cores.
 _SLOW_TPS = 15.0
 
-#: As many cards as fit beside each other.
-_A_ROW = 4
-
 Stage = Literal["waiting", "going", "ended"]
 
-#: Charts stand beside tree and text while there is room for both, and go below them where there is not; cards are in
-#: one row, or two and two. What is only read out takes no room at all.
+#: Charts stand beside tree and text while there is room for both, and go below them where there is not. What is only
+#: read out takes no room at all.
 _STYLE = """<style>
 .st-key-run_parts [data-testid="stColumn"] { flex: 7 1 0; min-width: min(26rem, 100%); }
 .st-key-run_parts [data-testid="stColumn"] + [data-testid="stColumn"] { flex: 3 1 0; min-width: min(270px, 100%); }
-.st-key-cards { container-type: inline-size; }
-[class*="st-key-cards_"] { display: grid; grid-auto-flow: column; grid-auto-columns: minmax(0, 1fr); }
-[class*="st-key-cards_"] > * { width: auto; min-width: 0; }
-[class*="st-key-cards_"] [data-testid="stMetric"] > div { padding: 0.5rem 0.9rem; }
-[class*="st-key-cards_"] [data-testid="stMetricValue"] { font-size: 1.75rem; line-height: 1.35; }
-[class*="st-key-cards_"] [data-testid="stMetricDelta"] * { white-space: normal; overflow: visible; }
-@container (max-width: 700px) {
-  [class*="st-key-cards_"] { grid-auto-flow: row; grid-template-columns: repeat(2, minmax(0, 1fr)); }
-  [class*="st-key-cards_"] > :last-child:nth-child(odd) { grid-column: span 2; }
-}
 [data-testid="stElementContainer"].st-key-status { position: absolute; width: 1px; height: 1px; overflow: hidden; }
 </style>"""
-
-_TONES: dict[Tone, BadgeColour] = {"good": "green", "bad": "red", "neutral": "gray"}
 
 
 def show_run(visit: Visit, run: Run) -> None:
@@ -85,7 +70,7 @@ def show_run(visit: Visit, run: Run) -> None:
     def tree_and_text() -> None:
         visit.view.show(run.state, run.id, "No text." if run.done else "The text appears here.")
 
-    st.html(_STYLE)
+    st.html(_STYLE + STYLE)
     polled(NUMBERS_POLL_S, standing, from_start=True)
     if stage == "ended" and not run.state.nodes:
         _what_was_sent(run)
@@ -128,21 +113,9 @@ def _what_was_sent(run: Run) -> None:
 def _cards(run: Run) -> None:
     cards = summary.numbers(run.state, run.settings)
     # Those that only a server has stand in a row of their own, with the speed-up.
-    rows = (cards,) if len(cards) <= _A_ROW else (cards[: -_A_ROW + 1], cards[-_A_ROW + 1 :])
-    with st.container(key="cards", gap="small"):
-        for number, row in enumerate(rows):
-            _row(number, row)
+    show_cards((cards,) if len(cards) <= A_ROW else (cards[: -A_ROW + 1], cards[-A_ROW + 1 :]))
     latest = run.state.latest
     if latest is not None and latest.note:
         st.caption(f"Last round: {words.escape_markdown(latest.note)}")
     for said in advice(run.state):
         st.caption(words.escape_markdown(said))
-
-
-def _row(number: int, cards: Sequence[Figure]) -> None:
-    with st.container(horizontal=True, key=f"cards_{number}", gap="small"):
-        for card in cards:
-            st.metric(
-                card.name, card.value, card.note or None, help=card.help, delta_arrow="off",
-                delta_color=_TONES[card.tone], border=True, height="stretch",
-            )  # fmt: skip

@@ -1,0 +1,93 @@
+"""The Planner page: whether to speculate, with which K, and at which round trip or draft speed that turns."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from specviz.bench.measured import Measured
+from specviz.bench.planner import Against, Answer, Costs, answer
+from specviz.ui import cards, page, session
+from specviz.ui.parts.charts import show_row
+from specviz.ui.parts.libraries import load_plotly
+from specviz.ui.planner_costs import ask_bill, ask_costs
+from specviz.ui.planner_source import choose_source
+from specviz.ui.session import Visit
+from specviz.views import planner, words
+from specviz.views.planner import sentences
+from specviz.views.planner.frame import KS, baseline
+from specviz.views.planner.numbers import bill_cards, main_cards, table
+
+_POLL_S = 2.0
+_NO_MEASUREMENT = (
+    "These numbers are assumptions. For measured ones, **run a prompt on the Live page** and come back: the run's "
+    "acceptance, draft and verification times are taken over. A saved benchmark of several drafts and K can be loaded "
+    "at the left."
+)
+
+
+def show() -> None:
+    """Draw the page."""
+    page.set_up("Planner")
+    st.html(cards.STYLE)
+    visit = session.visit()
+    _keep_alive(visit)
+    measured, tag = choose_source(visit)
+    if measured is None:
+        st.info("Nothing to plan from yet: choose another source at the left, or begin by hand.")
+        return
+    above = st.container()
+    costs, against = ask_costs(measured, tag)
+    found = answer(measured, costs, KS, against)
+    with above:
+        _verdict(measured, found, costs, against)
+    _charts(measured, costs, against)
+    st.caption(words.escape_markdown(sentences.where_alike_fails(measured)))
+    with st.expander("What the target bills"):
+        bill, way = ask_bill(measured, tag)
+        for line in bill_cards(measured, found.k, bill, way):
+            st.markdown(f"**{line.name}: {words.escape_markdown(line.value)}.** {words.escape_markdown(line.note)}")
+    with st.expander("All numbers"):
+        st.dataframe(table(measured, costs, against), hide_index=True)
+    load_plotly()
+
+
+def _verdict(measured: Measured, found: Answer, costs: Costs, against: Against) -> None:
+    """The answer first, then its numbers, then what it rests on."""
+    show = {True: st.success, False: st.warning, None: st.info}[found.speculate]
+    icon = {True: ":material/check_circle:", False: ":material/block:", None: ":material/help:"}[found.speculate]
+    said = words.escape_markdown(sentences.verdict(found, baseline(measured, against)))
+    show(f"**{said}** {words.escape_markdown(sentences.what_would_change_it(found))}", icon=icon)
+    cards.show_cards([main_cards(measured, found)])
+    about = words.escape_markdown(words.cut(sentences.about(measured), 400))
+    st.caption(f":orange-badge[Assumptions, not measurements] {about}" if measured.assumed else about)
+    for told in sentences.warnings(measured, costs, against):
+        st.caption(words.escape_markdown(told))
+    if measured.assumed and session.visit().run is None:
+        st.info(_NO_MEASUREMENT, icon=":material/info:")
+
+
+def _charts(measured: Measured, costs: Costs, against: Against) -> None:
+    asked = (measured, costs, against)
+    show_row("planner_maps", {"rtt_map": planner.rtt_map(*asked), "draft_map": planner.draft_speed_map(*asked)})
+    show_row("planner_curves", {"speed_curve": planner.speed_curve(*asked), "marginal": planner.marginal_bars(*asked)})
+
+
+def _keep_alive(visit: Visit) -> None:
+    """A run goes on while its numbers are planned with; once it has ended the page is drawn anew, with all of them."""
+    run = visit.run
+    if run is None:
+        return
+    run.drain()
+    if run.done:
+        return
+
+    @st.fragment(run_every=_POLL_S)
+    def drained() -> None:
+        visit.touch()
+        run.drain()
+        if run.done:
+            st.rerun()
+        st.caption("The run still goes on: its numbers so far.")
+
+    with st.container():
+        drained()

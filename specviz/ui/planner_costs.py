@@ -1,0 +1,78 @@
+"""The Planner's questions: how far away the target is, how fast the draft, what it is compared with, what is billed."""
+
+from __future__ import annotations
+
+from typing import cast, get_args
+
+import streamlit as st
+
+from specviz.bench.measured import Measured
+from specviz.bench.planner import Against, Bill, Costs
+from specviz.events import Way
+from specviz.views import words
+from specviz.views.planner import draft_ceiling, rtt_ceiling
+from specviz.views.planner.frame import baseline
+
+PROMPT_TOKENS, OUTPUT_TOKENS = 100, 200
+_WAYS: tuple[Way, ...] = ("scoring", "prefixes", "generating")
+
+
+def ask_costs(measured: Measured, tag: str) -> tuple[Costs, Against]:
+    """Draw the sliders. Each source has some of its own, which begin at what was measured."""
+    left, middle, right = st.columns(3, gap="medium")
+    with left:
+        rtt_ms = st.slider(
+            "Round trip, ms", 0.0, rtt_ceiling(measured), value=measured.rtt_ms, step=1.0, format="%.4g",
+            key=f"planner_rtt_{tag}", persist_state="session",
+            help="What every call to the target waits for the way there and back."
+            + (" It comes on top of the way that is in the measured calls." if measured.holds_way else ""),
+        )  # fmt: skip
+    with middle:
+        ceiling = draft_ceiling(measured)
+        draft_ms = st.slider(
+            "Draft, ms per token", 0.0, ceiling, value=measured.draft_ms, step=ceiling / 500, format="%.3g",
+            key=f"planner_draft_{tag}", persist_state="session",
+            help="What one drafted token takes; it begins at what was measured.",
+        )  # fmt: skip
+    with right:
+        against = st.radio(
+            "Compared with", get_args(Against), key="planner_against", persist_state="session", horizontal=True,
+            format_func=lambda name: baseline(measured, cast(Against, name)),
+            help="A target that streams is asked once and pays for the way once. One call per token pays for it with "
+            "every token.",
+        )  # fmt: skip
+    return Costs(float(rtt_ms), float(draft_ms)), cast(Against, against)
+
+
+def ask_bill(measured: Measured, tag: str) -> tuple[Bill, Way]:
+    """Draw the fields of prices and of how much text one answer is."""
+    first, second = st.columns(2), st.columns(3)
+    with first[0]:
+        prompt_price = _price("Price per million prompt tokens", "prompt_price")
+    with first[1]:
+        output_price = _price("Price per million output tokens", "output_price")
+    with second[0]:
+        prompt = _tokens("Prompt tokens", f"prompt_{tag}", measured.prompt_tokens or PROMPT_TOKENS, 0)
+    with second[1]:
+        output = _tokens("Output tokens", f"output_{tag}", measured.output_tokens or OUTPUT_TOKENS, 1)
+    with second[2]:
+        way = st.selectbox(
+            "How the target verifies", _WAYS, index=_WAYS.index(measured.way) if measured.way in _WAYS else 0,
+            key=f"planner_way_{tag}", persist_state="session", format_func=lambda name: words.WAYS[name],
+        )  # fmt: skip
+    return Bill(prompt_price, output_price, prompt, output), way
+
+
+def _price(label: str, key: str) -> float | None:
+    return st.number_input(
+        label, min_value=0.0, max_value=1e6, value=None, step=0.1, format="%.4g", key=f"planner_{key}",
+        persist_state="session", placeholder="not given", help="In any currency; prices come out in the same.",
+    )  # fmt: skip
+
+
+def _tokens(label: str, key: str, value: int, low: int) -> int:
+    found = st.number_input(
+        label, min_value=low, max_value=1_000_000, value=value, key=f"planner_{key}", persist_state="session",
+        help="Of one answer.",
+    )  # fmt: skip
+    return int(found)

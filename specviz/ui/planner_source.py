@@ -1,0 +1,118 @@
+"""The Planner's sidebar: what is planned from. A run of the Live page, a saved file, or assumptions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import streamlit as st
+
+from specviz.bench.measured import Measured, by_hand, from_run
+from specviz.bench.planned import from_bench
+from specviz.bench.results import loads
+from specviz.errors import SpecvizError
+from specviz.ui.session import Visit
+from specviz.views import words
+from specviz.views.planner.sentences import run_lacks
+
+Source = Literal["run", "file", "hand"]
+
+_NAMES: dict[Source, str] = {
+    "run": "Last run on the Live page",
+    "file": "Saved benchmark",
+    "hand": "By hand",
+}
+#: What SmolLM2-135M takes on two CPU cores, with MLX in float32 and OpenBLAS: ms of a plain token, and of passes over 5
+#: and 17 tokens in such tokens. α and the draft's speed are somewhere in the middle of what drafts reach.
+PLAIN_MS, OF_5, OF_17, ALPHA, DRAFT_MS = 89.0, 1.43, 2.02, 0.6, 5.0
+_FIRST_VALUES = (
+    "First values: SmolLM2-135M on two CPU cores (MLX, float32, OpenBLAS): a token takes 89 ms, 5 in one pass 127 ms, "
+    "9 take 146 ms, 17 take 180 ms. Acceptance and draft speed are a guess to start from."
+)
+
+
+def choose_source(visit: Visit) -> tuple[Measured | None, str]:
+    """Draw the choice; returns what is planned from, None where the chosen source has nothing, and its tag.
+
+    The tag tells sources apart whose sliders have first values of their own.
+    """
+    run = from_run(visit.run.state) if visit.run else None
+    # Until somebody has chosen, a run is the source as soon as there is one.
+    if not st.session_state.get("planner_chose") and "planner_source" in st.session_state:
+        st.session_state["planner_source"] = "run" if run else "hand"
+    with st.sidebar:
+        source: Source = st.radio(
+            "Plan from", list(_NAMES), index=0 if run else 2, key="planner_source", persist_state="session",
+            format_func=lambda name: _NAMES[name], on_change=_chose,
+        )  # fmt: skip
+        if source == "file":
+            return _from_file()
+        if source == "hand":
+            return _by_hand(), "hand"
+        if visit.run is None:
+            st.caption("There is no run yet: press Run on the Live page first.")
+        elif run is None:
+            st.caption(words.escape_markdown(run_lacks(visit.run.state)))
+        return run, f"run_{visit.run.id}" if visit.run else ""
+
+
+def _chose() -> None:
+    st.session_state["planner_chose"] = True
+
+
+def _by_hand() -> Measured:
+    st.caption(words.escape_markdown(_FIRST_VALUES))
+    alpha = _slider(
+        "Acceptance α", "alpha", ALPHA, 0.0, 1.0, 0.01, "Accepted of the tokens tested, the same at every position."
+    )
+    plain = _slider("Plain decoding, ms per token", "plain", PLAIN_MS, 1.0, 500.0, 1.0, "The target on its own.")
+    of_5 = _slider(
+        "Verifying K = 4 takes, in plain tokens", "of_5", OF_5, 1.0, 5.0, 0.01,
+        "One pass over 5 tokens. 1 is free: memory-bound hardware comes close. 5 saves nothing.",
+    )  # fmt: skip
+    of_17 = _slider(
+        "Verifying K = 16 takes, in plain tokens", "of_17", max(OF_17, of_5), of_5, 17.0, 0.01,
+        "One pass over 17 tokens; at least what K = 4 takes.",
+    )  # fmt: skip
+    return by_hand(alpha, plain, DRAFT_MS, [(4, plain * of_5), (16, plain * of_17)])
+
+
+def _from_file() -> tuple[Measured | None, str]:
+    """A benchmark that was uploaded; it stays until another one is, also while other pages are looked at."""
+    given = st.file_uploader("Benchmark, as JSON", type=["json"], key="planner_file", help=_HOW_TO_SAVE)
+    if given is not None and st.session_state.get("planner_given") != given.file_id:
+        st.session_state["planner_given"] = given.file_id
+        st.session_state["planner_read"] = _read(given.getvalue())
+    name, found = st.session_state.get("planner_read", ("", []))
+    if name:
+        st.error(name, icon=":material/error:")
+    if not found:
+        return None, ""
+    at = st.selectbox(
+        "Draft, rule, temperature", range(len(found)), key="planner_row", persist_state="session",
+        format_func=lambda i: words.visible(words.cut(found[i].source)) if i < len(found) else "",
+    )  # fmt: skip
+    at = at if at is not None and at < len(found) else 0
+    return found[at], f"file_{st.session_state.get('planner_given')}_{at}"
+
+
+_HOW_TO_SAVE = "What `python -m specviz bench` writes, or the Benchmark page saves."
+
+
+def _read(data: bytes) -> tuple[str, list[Measured]]:
+    """A complaint as Markdown, empty for none, and what the file holds."""
+    try:
+        found = from_bench(loads(data))
+    except SpecvizError as error:
+        return words.complaint(error), []
+    if not found:
+        return "**No draft in this file has both a baseline and tested tokens.**\n\nMeasure it to the end.", []
+    return "", found
+
+
+def _slider(label: str, key: str, value: float, low: float, high: float, step: float, help: str) -> float:
+    return float(
+        st.slider(
+            label, low, high, value=value, step=step, format="%.3g", key=f"planner_{key}", persist_state="session",
+            help=help,
+        )
+    )  # fmt: skip

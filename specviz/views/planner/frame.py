@@ -1,0 +1,40 @@
+"""What the planner's charts share: the K they show, colours, and the mark of what was not measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from specviz.bench.measured import Measured
+from specviz.bench.planner import Against
+from specviz.settings import K_MAX
+from specviz.views.figures.frame import said
+
+KS: tuple[int, ...] = tuple(range(1, K_MAX + 1))
+#: Dark enough for every colour of a map, in both themes.
+INK = "#1B2430"
+MEASURED, IID, COST = "#0072B2", "#CC79A7", "#E69F00"
+
+
+def baseline(measured: Measured, against: Against) -> str:
+    """What a speed-up is against, in words."""
+    if against == "one call per token":
+        return against
+    return "streaming" if measured.holds_way else "plain decoding"
+
+
+def k_axis(ks: Sequence[int]) -> dict[str, Any]:
+    """What the axis of K has of its own."""
+    return {"showgrid": False, "tickvals": list(ks), "range": [ks[0] - 0.5, ks[-1] + 0.5]}
+
+
+def mark_extrapolated(drawn: dict[str, Any], measured: Measured, ks: Sequence[int], colour: str) -> None:
+    """A dashed line behind the last K that was measured, and a word where there is room for it."""
+    if not measured.is_extrapolated(ks[-1]):
+        return
+    at = measured.k + 0.5
+    line = {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper"}
+    drawn.setdefault("shapes", []).append({**line, "line": {"color": colour, "width": 1.5, "dash": "dash"}})
+    right = at > (ks[0] + ks[-1]) / 2
+    word = said("extrapolated →", at, 1, size=10, anchor="right" if right else "left")
+    drawn["annotations"].append({**word, "yref": "paper", "yanchor": "bottom"})

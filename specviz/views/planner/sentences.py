@@ -1,0 +1,172 @@
+"""What the planner says: the verdict, what would change it, where the usual formula fails. Plain text, never markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from specviz.bench.measured import Measured
+from specviz.bench.planner import Against, Answer, Costs, iid_tokens_per_round
+from specviz.metrics import RunState
+from specviz.views import words
+from specviz.views.planner.frame import baseline
+
+#: Curves that differ by less are called the same.
+_SAME = 0.02
+
+
+def verdict(found: Answer, against: str) -> str:
+    """The answer in a sentence; `against`: what it is compared with, in words."""
+    factor = f"{words.number(found.speedup)} × {against}"
+    if found.speculate is None:
+        low, high = found.interval or (found.speedup, found.speedup)
+        span = f"{words.number(low)} to {words.number(high)}"
+        return f"Too close to call: K = {found.k} gives {factor}, with a 95 % interval of {span}."
+    if found.speculate:
+        return f"Speculate with K = {found.k}: {factor}."
+    return f"Do not speculate here: at best {factor} with K = {found.k}."
+
+
+def what_would_change_it(found: Answer) -> str:
+    """Where the answer turns, and what an extrapolation promises."""
+    told = []
+    if found.speculate is None:
+        told.append("Measure more rounds.")
+    if found.speculate is False:
+        got, needed = words.number(found.tokens), words.number(found.needed)
+        told.append(f"A round brings {got} tokens in the time of {needed} without speculation.")
+    told.append(_turns(found))
+    if found.further is not None:
+        k, factor = found.further
+        told.append(f"K = {k} may reach {words.number(factor)} ×, extrapolated beyond what was measured: measure it.")
+    return " ".join(told)
+
+
+def _turns(found: Answer) -> str:
+    if found.rtt_ms is None and found.draft_ms is None:
+        return "Neither another round trip nor a faster draft changes that."
+    if found.rtt_ms is None:
+        return f"No round trip changes that; a draft of {ms(found.draft_ms or 0)} per token would."
+    if found.draft_ms is None:
+        return f"The answer turns at a round trip of {ms(found.rtt_ms)}; at the present one no draft is fast enough."
+    if found.against != "streaming" and not found.rtt_ms:
+        return f"It holds at any round trip, and turns at {ms(found.draft_ms)} of drafting per token."
+    return f"The answer turns at a round trip of {ms(found.rtt_ms)}, or at {ms(found.draft_ms)} of drafting per token."
+
+
+def rtt_at_break_even(found: Answer) -> str:
+    """The round trips at which some K pays."""
+    if found.rtt_ms is None:
+        return "no K pays, at any round trip"
+    if found.against == "streaming":
+        return f"pays up to {ms(found.rtt_ms)}"
+    return f"pays from {ms(found.rtt_ms)} on" if found.rtt_ms else "pays at any round trip"
+
+
+def draft_at_break_even(found: Answer) -> str:
+    """The draft speeds at which some K pays, at the present round trip."""
+    if found.draft_ms is None:
+        return "at this round trip no draft is fast enough"
+    return f"pays up to {ms(found.draft_ms)} per token"
+
+
+def where_alike_fails(measured: Measured) -> str:
+    """How far the formula with one α for all positions is from what was measured, and why."""
+    if measured.assumed:
+        return (
+            "By hand, every position is accepted alike, as in the formula of Leviathan et al. (2023): both curves are "
+            "the same. Measured acceptance rarely is; a run on the Live page shows it."
+        )
+    ks = np.arange(1, measured.k + 1)
+    own, alike = measured.tokens_per_round(ks), iid_tokens_per_round(measured.alpha, ks)
+    off = alike / own - 1
+    worst = int(np.argmax(np.abs(off)))
+    if abs(float(off[worst])) < _SAME:
+        told = f"up to K = {measured.k} the two are within {100 * _SAME:.0f} % of each other: it holds here"
+    else:
+        more = "more" if off[worst] > 0 else "less"
+        told = (
+            f"at K = {ks[worst]} that would be {words.number(float(alike[worst]))} tokens per round where "
+            f"{words.number(float(own[worst]))} were measured, {100 * abs(float(off[worst])):.0f} % {more}"
+        )
+    start = f"The dotted curve takes each position to be accepted alike, with α = {words.number(measured.alpha)}"
+    return f"{start} (Leviathan et al. 2023): {told}.{_by_position(measured)}"
+
+
+def _by_position(measured: Measured) -> str:
+    at = measured.at_least(np.arange(0, measured.k + 1))
+    shares = [float(b / a) for a, b in zip(at, at[1:], strict=False) if a > 0]
+    if len(shares) < 2:
+        return ""
+    return (
+        f" Of the rounds that got so far, {words.percent(shares[0])} kept position 1 and {words.percent(shares[-1])} "
+        f"position {len(shares)}."
+    )
+
+
+def about(measured: Measured) -> str:
+    """What stands behind the numbers."""
+    times = (
+        f"a plain token takes {ms(measured.plain_ms)}, a drafted one {ms(measured.draft_ms)}, verifying {measured.k} "
+        f"of them {ms(float(measured.verify_ms(measured.k)))}"
+    )
+    if measured.assumed:
+        return f"Acceptance {words.percent(measured.alpha)}, {times}."
+    return f"{measured.source}: {measured.rounds:,} rounds, acceptance {words.percent(measured.alpha)}; {times}."
+
+
+def warnings(measured: Measured, costs: Costs, against: Against) -> list[str]:
+    """What a reader has to know to trust the numbers as far as they go."""
+    told = []
+    if measured.holds_way:
+        told.append(
+            "The server does not say what of a call was network: the way to it is in every time already, and a round "
+            "trip chosen here comes on top of it."
+        )
+    if measured.way == "generating":
+        told.append("This server writes K + 1 tokens on its own, so that no speed-up over streaming is to be had.")
+    if not measured.assumed and measured.drafted_per_round(measured.k) < 0.9 * measured.k:
+        mean = words.number(float(measured.drafted_per_round(measured.k)))
+        told.append(f"Blocks are shorter than K = {measured.k}: {mean} tokens on average, which is what they cost.")
+    if not measured.assumed and abs(costs.draft_ms - measured.draft_ms) > 1e-6 + 0.01 * measured.draft_ms:
+        told.append(f"Draft speed as chosen; {ms(measured.draft_ms)} is what it was.")
+    if against == "one call per token" and not measured.holds_way and not costs.rtt_ms:
+        told.append(f"Without a round trip one call per token is {baseline(measured, 'streaming')}.")
+    return told
+
+
+def run_lacks(state: RunState) -> str:
+    """Why a run is no source yet; empty where nothing is lacking."""
+    if state.started is None:
+        return "The run has not begun."
+    if not state.started.baseline_tps:
+        return "The run has no measured baseline to compare with."
+    if not any(state.reached):
+        return "Nothing was drafted and tested in this run, so that no acceptance is known."
+    return (
+        "" if len(state.rounds) > 1 else "The run has finished too few rounds: the first holds the prompt's own time."
+    )
+
+
+def price(value: float | None) -> str:
+    """A price of 1,000 tokens: small ones with the digits that they need."""
+    if value is None:
+        return words.NOT_KNOWN
+    return f"{value:,.2f}" if value >= 1 or not value else f"{value:.3g}"
+
+
+def ms(value: float) -> str:
+    """Milliseconds with three digits."""
+    return f"{value:,.0f} ms" if value >= 100 else f"{value:.3g} ms"
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """1, 2, 3, 5 as "1 to 3, 5"."""
+    found: list[list[int]] = []
+    for n in numbers:
+        if found and n == found[-1][-1] + 1:
+            found[-1].append(n)
+        else:
+            found.append([n])
+    return ", ".join(f"{s[0]} to {s[-1]}" if len(s) > 2 else ", ".join(map(str, s)) for s in found)
