@@ -12,6 +12,7 @@ from typing import Any
 
 from specviz import __version__
 from specviz.cli.acceptance import add_acceptance
+from specviz.cli.bench import add_bench, add_compare
 from specviz.cli.distill import add_distill
 from specviz.cli.doctor import add_doctor
 from specviz.cli.generate import add_generate
@@ -30,6 +31,7 @@ that the text is the target's own. Start with:
   python -m specviz generate --prompt "..." --draft model:smollm2-draft --temperature 0.8 --json
   python -m specviz doctor --target openai:MODEL --base-url http://127.0.0.1:8000/v1
   python -m specviz models list
+  python -m specviz bench --draft ngram model:smollm2-draft --k 1 2 4 8 --per-domain 2
   python -m specviz acceptance --draft model:smollm2-draft
   python -m specviz distill --target smollm2-135m --out my-draft --minutes 60
 
@@ -45,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"specviz {__version__}")
     top.add_argument("--verbose", action="store_true", help="more log lines on standard error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (add_generate, add_models, add_replay, add_doctor, add_distill, add_acceptance):
+    for add in (add_generate, add_models, add_replay, add_doctor, add_distill, add_acceptance, add_bench, add_compare):
         add(commands)
     return top
 

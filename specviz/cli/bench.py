@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -164,9 +163,12 @@ def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: A
     builder = catalog.Builder(variables)
 
     def tell(progress: Progress) -> None:
-        left = seconds_left(bench) if progress.unit == "runs" else None
-        more = f", {_duration(left)} left" if left is not None and sys.stderr.isatty() else ""
-        line(Progress(progress.what + more, progress.done, progress.total, progress.unit))
+        what = progress.what
+        if progress.unit == "runs" and not sys.stderr.isatty():
+            what = "Measuring"  # a line per stage there, and no line per run
+        elif progress.unit == "runs" and (left := seconds_left(bench)) is not None:
+            what += f", {_duration(left)} left"
+        line(Progress(what, progress.done, progress.total, progress.unit))
 
     saved_at = time.monotonic()
     try:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from specviz.bench.loaders import KINDS, Loaded, read_suite
+from specviz.bench.loaders import KINDS, Loaded, load
 from specviz.bench.plan import PLAIN, Plan
 from specviz.bench.suites import Suite, builtin
 from specviz.bench.sweep import baselines_of
@@ -144,14 +143,18 @@ def _suite() -> tuple[Suite | None, str]:
 
 
 def _uploaded() -> Suite | None:
-    file = st.file_uploader("Prompts", ["jsonl", "json", "csv", "gz"], key="bench_file", help=_SUITE_HELP)
-    kind = st.selectbox("Format", ("found out", *KINDS), key="bench_kind", persist_state="session")
-    column = st.text_input(
-        "Column of the prompts", key="bench_column", persist_state="session", placeholder="found out"
+    file = st.file_uploader(
+        "File of prompts", ["jsonl", "json", "csv", "tsv", "gz"], key="bench_file", help=_SUITE_HELP
     )
+    found_out = "found out"
+    kind = st.selectbox("Format", (found_out, *KINDS), key="bench_kind", persist_state="session")
+    column = st.text_input("Column of the prompts", key="bench_column", persist_state="session", placeholder=found_out)
+    encoding = st.text_input("Encoding", key="bench_encoding", persist_state="session", placeholder="UTF-8")
     if file is None:
         return None
-    loaded = _read(file.file_id, file.name, file.getvalue(), None if kind == "found out" else kind, column or None)
+    loaded = _read(
+        file.file_id, file.name, file.getvalue(), None if kind == found_out else kind, column or None, encoding or None
+    )
     if loaded.bad:
         with st.expander(f":orange[{len(loaded.bad):,} rows cannot be used]"):
             for row in loaded.bad[:_BAD_ROWS_SHOWN]:
@@ -164,12 +167,9 @@ def _uploaded() -> Suite | None:
 
 
 @st.cache_data(show_spinner="Reading the prompts", max_entries=4)
-def _read(file_id: str, name: str, _data: bytes, kind: Any, column: str | None) -> Loaded:
+def _read(file_id: str, name: str, _data: bytes, kind: Any, column: str | None, encoding: str | None) -> Loaded:
     """Prompts of an uploaded file; `file_id` tells one upload from the next."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / (Path(name).name or "prompts.jsonl")
-        path.write_bytes(_data)
-        return read_suite(path, kind=kind, column=column)
+    return load(io.BytesIO(_data), name, kind=kind, column=column, encoding=encoding, limit=None)
 
 
 def show_complaint(asked: Asked) -> None:
