@@ -17,6 +17,7 @@ from specviz.cli.distill import add_distill
 from specviz.cli.doctor import add_doctor
 from specviz.cli.generate import add_generate
 from specviz.cli.models import add_models
+from specviz.cli.predict import add_predict
 from specviz.cli.replay import add_replay
 from specviz.cli.terminal import INTERRUPTED, print_error
 from specviz.errors import SpecvizError
@@ -47,7 +48,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"specviz {__version__}")
     top.add_argument("--verbose", action="store_true", help="more log lines on standard error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (add_generate, add_models, add_replay, add_doctor, add_distill, add_acceptance, add_bench, add_compare):
+    runs, models = (add_generate, add_replay, add_bench, add_predict, add_compare), (add_models, add_doctor)
+    for add in (*runs, *models, add_distill, add_acceptance):
         add(commands)
     return top
 

@@ -1,0 +1,225 @@
+"""`specviz predict`: rank drafts and K from one text per prompt."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from specviz import catalog
+from specviz.bench.confirm import Confirmed, confirm
+from specviz.bench.plan import Plan
+from specviz.bench.predict import predict, refuse_remote
+from specviz.bench.prediction import Forecast, Prediction
+from specviz.bench.results import write
+from specviz.bench.suites import BenchPrompt
+from specviz.bench.sweep import baselines_of
+from specviz.cli.suite_options import add_suite_options, suite_of
+from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
+from specviz.environment import environment
+from specviz.errors import DownloadError, SettingsError, StoppedError
+from specviz.pair import Pair
+from specviz.settings import RULES, Settings, draft_name
+
+_HELP = """\
+Rank drafts, and K for each, from one text per prompt. The target writes each text once, every draft is led along it,
+and what would be kept follows from both sides' probabilities: no run for each draft, K and rule. Times are measured at
+a few places of the texts, plain decoding among them. The best two are then run, and predicted stands beside measured.
+
+  python -m specviz predict --draft ngram model:smollm2-draft ngram+model:smollm2-draft --k 1 2 4 8 --per-domain 1
+  python -m specviz predict --draft ngram --k 4 8 --suite questions.csv --given --no-confirm --json
+
+Whole distributions are needed, so the target runs on this machine; for a server there is `bench`.
+"""
+
+
+def add_predict(commands: Any) -> None:
+    """Register the command."""
+    p: argparse.ArgumentParser = commands.add_parser(
+        "predict",
+        help="rank drafts and K from one text per prompt",
+        description=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("--target", help="local:NAME or toy (default: local:smollm2-135m)")
+    p.add_argument("--draft", type=draft_name, nargs="+", required=True, metavar="NAME", help="drafts to rank")
+    p.add_argument("--k", type=int, nargs="+", default=[1, 2, 4, 8], metavar="K", help="(default: 1 2 4 8)")
+    p.add_argument("--temperature", type=float, nargs="+", metavar="T", help="0 to 2 (default: 0)")
+    p.add_argument("--rule", choices=RULES, nargs="+", help="acceptance rules (default: probabilistic)")
+    add_suite_options(p)
+    p.add_argument("--max-tokens", type=int, dest="max_tokens", metavar="N", help="of a text (default: 128)")
+    p.add_argument("--top-k", type=int, dest="top_k", help="keep only this many tokens; 0 is off")
+    p.add_argument("--top-p", type=float, dest="top_p", help="keep only the nucleus of this mass; 1 is off")
+    p.add_argument("--tau", type=float, help="the bar of the rule threshold (default: 0.3)")
+    p.add_argument(
+        "--min-confidence", type=float, dest="min_confidence", metavar="P",
+        help="where drafts end early (default: each draft's own)",
+    )  # fmt: skip
+    p.add_argument("--seed", type=int, help="of every draw (default: 0)")
+    p.add_argument("--given", action="store_true", help="follow the prompts' answers instead of texts of the target's")
+    p.add_argument(
+        "--confirm", action=argparse.BooleanOptionalAction,
+        help="run the best two live (default: yes, but not with --json)",
+    )  # fmt: skip
+    p.add_argument("--out", type=Path, metavar="FILE", help="write everything as JSON too")
+    p.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    p.set_defaults(run=_run)
+
+
+_FIELDS = ("target", "max_tokens", "top_k", "top_p", "tau", "seed")
+
+
+def _run(options: argparse.Namespace) -> int:
+    variables = environment()
+    plan = _plan(options, variables)
+    prompts = suite_of(options).prompts
+    confirming = not options.json if options.confirm is None else options.confirm
+    found: Prediction | None = None
+    confirmed: list[Confirmed] | None = None
+    if options.out:
+        _refuse_unwritable(options.out)  # before any work
+    with stop_on_interrupt("Stopping. Ctrl-C once more ends at once.") as stopping:
+        try:
+            found, confirmed = _predict(plan, prompts, options.given, confirming, variables, options, stopping.is_set)
+        except (StoppedError, DownloadError):
+            if not stopping.is_set():
+                raise
+    if found is None:
+        return INTERRUPTED
+    data = found.to_json() | ({} if confirmed is None else {"confirmed": [c.to_json() for c in confirmed]})
+    if options.out:
+        write(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", options.out)
+    if options.json:
+        write_json(data)
+    elif confirmed:
+        print("\n" + confirmation(confirmed))
+    return INTERRUPTED if confirming and confirmed is None else 0
+
+
+def _refuse_unwritable(path: Path) -> None:
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise SettingsError(f"Cannot write {path}: no such folder, or none to write to.", "Give another --out FILE.")
+
+
+def _predict(
+    plan: Plan,
+    prompts: Sequence[BenchPrompt],
+    given: bool,
+    confirming: bool,
+    variables: Mapping[str, str],
+    options: argparse.Namespace,
+    stopping: Any,
+) -> tuple[Prediction, list[Confirmed] | None]:
+    """The prediction, which is printed at once, and what was measured of it; None where that was stopped."""
+    progress, builder = ProgressLine(), catalog.Builder(variables)
+
+    def open_pair(settings: Settings) -> Pair:
+        return builder.build(settings, progress, stopping)
+
+    try:
+        found = predict(plan, prompts, open_pair, given=given, on_progress=progress, cancelled=stopping)
+        progress.clear()
+        if not options.json:
+            print(table(found))
+        if not confirming:
+            return found, None
+        try:
+            return found, confirm(found, prompts, open_pair, on_progress=progress, cancelled=stopping)
+        except StoppedError:
+            return found, None
+    finally:
+        progress.clear()
+
+
+def _plan(options: argparse.Namespace, variables: Mapping[str, str]) -> Plan:
+    given = {name: getattr(options, name) for name in _FIELDS} | {"draft": options.draft[0]}
+    settings = Settings.resolve(given, environment=variables)
+    refuse_remote(settings)
+    plan = Plan(
+        settings,
+        drafts=tuple(options.draft),
+        ks=tuple(options.k),
+        temperatures=tuple(options.temperature or (settings.temperature,)),
+        rules=tuple(options.rule or (settings.rule,)),
+        baselines=baselines_of(settings),
+        suite=str(options.suite),
+        min_confidence=options.min_confidence,
+    )
+    for draft in plan.drafts:
+        catalog.check(Settings.resolve({**given, "draft": draft}, environment=variables), variables)
+    if set(plan.drafts) == {"none"}:
+        raise SettingsError("Plain decoding alone needs no prediction.", "Name a draft beside none.")
+    return plan
+
+
+_HEADS = (
+    "DRAFT", "K", "T", "RULE", "ACCEPTED/TESTED", "ACCEPTED/ROUND", "TOKENS/ROUND", "DRAFT MS", "VERIFY MS",
+    "PREDICTED SPEED-UP",
+)  # fmt: skip
+
+
+def table(found: Prediction) -> str:
+    """A line per draft, K, temperature and rule; then the ranking in sentences, and what it took."""
+    plan = found.plan
+    lines = [columns([_HEADS, *map(_cells, found.rows)]), ""]
+    lines += [f"{safe(name)} was left out: {safe(why)}" for name, why in found.left_out.items()]
+    for temperature in plan.temperatures:
+        for rule in plan.rules:
+            where = f"T = {temperature:g}" + (f", {rule}" if len(plan.rules) > 1 else "")
+            lines.append(f"{where}: {safe(found.words(temperature, rule))}")
+    texts = "given" if found.given else "of the target's own"
+    lines.append(
+        f"From {found.texts:,} texts {texts}, {found.tokens:,} tokens, in {found.seconds:.0f} s: "
+        f"{found.writing_s:.0f} s to write them, {found.timing_s:.0f} s to time the calls."
+    )
+    return "\n".join(lines)
+
+
+def _cells(row: Forecast) -> tuple[str, ...]:
+    plain = row.draft == "none"
+    return (
+        safe(row.name if plain else row.draft),
+        "" if plain else str(row.k),
+        f"{row.temperature:g}",
+        "" if plain else row.rule,
+        "" if plain else _number(row.acceptance),
+        "" if plain else _number(row.accepted_per_round),
+        _number(row.tokens_per_round),
+        "" if plain else _number(row.draft_ms, 1),
+        _number(row.verify_ms, 1),
+        _number(row.speedup, 2),
+    )
+
+
+def confirmation(confirmed: Sequence[Confirmed]) -> str:
+    """Predicted beside measured."""
+    heads = (
+        "RUN LIVE", "K", "T", "TOKENS/ROUND PREDICTED", "MEASURED", "OFF BY", "SPEED-UP PREDICTED", "MEASURED", "95 %",
+    )  # fmt: skip
+    rows = []
+    for c in confirmed:
+        interval = c.measured.speedup_interval
+        rows.append(
+            (
+                safe(c.predicted.draft),
+                str(c.predicted.k),
+                f"{c.predicted.temperature:g}",
+                _number(c.predicted.tokens_per_round),
+                _number(c.measured.tokens_per_round),
+                "n/a" if c.off is None else f"{c.off:+.1%}",
+                _number(c.predicted.speedup, 2),
+                _number(c.measured.speedup, 2),
+                f"{interval.low:.2f} to {interval.high:.2f}" if interval else "n/a",
+            )
+        )
+    failures = [
+        f"{safe(c.predicted.name)}: {safe(c.measured.failure.message)}" for c in confirmed if c.measured.failure
+    ]
+    return "\n".join([columns([heads, *rows]), *failures])
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "n/a" if value is None else f"{value:.{digits}f}"
