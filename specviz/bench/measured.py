@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 _TRUSTED_ROUNDS = 10
 #: A block length is a point of the curve from this share of the rounds on, and from so many rounds.
 _POINT_SHARE, _POINT_ROUNDS = 0.1, 3
+#: Tokens between two points of the curve, at least.
+_APART = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,13 @@ class VerifyCurve:
 
     @classmethod
     def of(cls, points: Iterable[tuple[float, float]]) -> VerifyCurve:
-        """From points in any order; those of one length are averaged."""
-        at: dict[float, list[float]] = defaultdict(list)
-        for length, ms in points:
-            at[length].append(ms)
-        return cls(tuple((length, fmean(at[length])) for length in sorted(at)))
+        """From points in any order. Those less than half a token apart are averaged: their slope would be chance."""
+        groups: list[list[tuple[float, float]]] = []
+        for point in sorted(points):
+            near = bool(groups) and groups[-1][0][0] > 0 and point[0] - groups[-1][0][0] < _APART
+            same = bool(groups) and groups[-1][0][0] == point[0]
+            groups[-1].append(point) if near or same else groups.append([point])
+        return cls(tuple((fmean(x for x, _ in group), fmean(ms for _, ms in group)) for group in groups))
 
     def __call__(self, lengths: ArrayLike) -> Floats:
         """Linear between the points; beyond the last with the slope of the last two, but never falling."""
@@ -65,6 +69,8 @@ class Measured:
         rtt_ms: round trip that was simulated, and is in none of these times.
         holds_way: a real network is in `verify`, since nobody divided the calls.
         assumed: nothing was measured.
+        direct: (K, tokens per round) of the runs at several K, where there were any: rounds that are cut short are not
+            quite rounds of a smaller K, which begin at other places of the text.
         way: how the target verifies, which decides what it bills. prompt_tokens, output_tokens: of the run.
     """
 
@@ -81,6 +87,7 @@ class Measured:
     rtt_ms: float = 0.0
     holds_way: bool = False
     assumed: bool = False
+    direct: tuple[tuple[int, float], ...] = ()
     way: Way = "rows"
     prompt_tokens: int | None = None
     output_tokens: int | None = None
@@ -103,8 +110,15 @@ class Measured:
         return _continued(self.proposed, self.rounds, ks)
 
     def tokens_per_round(self, ks: ArrayLike) -> Floats:
-        """1 + Σ P(at least j accepted) over j ≤ k: the accepted tokens, and the resampled or bonus token."""
-        return 1 + _summed(self.at_least, ks)
+        """1 + Σ P(at least j accepted) over j ≤ k: the accepted tokens, and the resampled or bonus token.
+
+        At a K that was measured itself, as it was; between those as far from the sum as they are.
+        """
+        sums = 1 + _summed(self.at_least, ks)
+        at = np.array([0, *(k for k, _ in self.direct)])
+        off = np.array([1.0, *(tokens / (1 + _summed(self.at_least, k)) for k, tokens in self.direct)])
+        tokens: Floats = sums * np.interp(np.asarray(ks, dtype=np.float64), at, off)
+        return tokens
 
     def drafted_per_round(self, ks: ArrayLike) -> Floats:
         """Σ P(at least j drafted) over j ≤ k."""
@@ -129,7 +143,7 @@ class Measured:
         at_least = self.at_least(js)
         variance = float((at_least * (2 * js - 1)).sum() - at_least.sum() ** 2)
         half = 1.96 * (max(0.0, variance) / (self.rounds - 1)) ** 0.5
-        mean = 1 + float(at_least.sum())
+        mean = float(self.tokens_per_round(k))
         return max(1.0, mean - half), min(1.0 + k, mean + half)
 
 

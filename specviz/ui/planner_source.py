@@ -7,9 +7,9 @@ from typing import Literal
 import streamlit as st
 
 from specviz.bench.measured import Measured, by_hand, from_run
-from specviz.bench.planned import from_bench
-from specviz.bench.results import loads
+from specviz.bench.planned import read
 from specviz.errors import SpecvizError
+from specviz.ui import page
 from specviz.ui.session import Visit
 from specviz.views import words
 from specviz.views.planner.sentences import run_lacks
@@ -18,7 +18,7 @@ Source = Literal["run", "file", "hand"]
 
 _NAMES: dict[Source, str] = {
     "run": "Last run on the Live page",
-    "file": "Saved benchmark",
+    "file": "Saved benchmark or prediction",
     "hand": "By hand",
 }
 #: What SmolLM2-135M takes on two CPU cores, with MLX in float32 and OpenBLAS: ms of a plain token, and of passes over 5
@@ -78,13 +78,13 @@ def _by_hand() -> Measured:
 
 def _from_file() -> tuple[Measured | None, str]:
     """A benchmark that was uploaded; it stays until another one is, also while other pages are looked at."""
-    given = st.file_uploader("Benchmark, as JSON", type=["json"], key="planner_file", help=_HOW_TO_SAVE)
+    given = st.file_uploader("Benchmark or prediction, as JSON", type=["json"], key="planner_file", help=_HOW_TO_SAVE)
     if given is not None and st.session_state.get("planner_given") != given.file_id:
         st.session_state["planner_given"] = given.file_id
         st.session_state["planner_read"] = _read(given.getvalue())
-    name, found = st.session_state.get("planner_read", ("", []))
-    if name:
-        st.error(name, icon=":material/error:")
+    complaint, found = st.session_state.get("planner_read", ("", []))
+    if complaint:
+        page.show_error(complaint)
     if not found:
         return None, ""
     at = st.selectbox(
@@ -95,18 +95,15 @@ def _from_file() -> tuple[Measured | None, str]:
     return found[at], f"file_{st.session_state.get('planner_given')}_{at}"
 
 
-_HOW_TO_SAVE = "What `python -m specviz bench` writes, or the Benchmark page saves."
+_HOW_TO_SAVE = "What `python -m specviz bench` and `predict` write, or the Benchmark page saves."
 
 
 def _read(data: bytes) -> tuple[str, list[Measured]]:
     """A complaint as Markdown, empty for none, and what the file holds."""
     try:
-        found = from_bench(loads(data))
+        return "", read(data)
     except SpecvizError as error:
         return words.complaint(error), []
-    if not found:
-        return "**No draft in this file has both a baseline and tested tokens.**\n\nMeasure it to the end.", []
-    return "", found
 
 
 def _slider(label: str, key: str, value: float, low: float, high: float, step: float, help: str) -> float:

@@ -118,6 +118,14 @@ def test_a_rate_of_a_handful_of_rounds_is_not_carried_on() -> None:
     assert float(known.at_least(4)) == pytest.approx(0.02 * 2 / 20)
 
 
+def test_a_k_that_was_run_itself_has_the_tokens_of_its_own_rounds() -> None:
+    """Copies come in runs: rounds of one keep more of them than the first positions of rounds of four do."""
+    known = _counted((40, 20, 20, 20), direct=((1, 1.54), (4, 2.0)))
+    assert known.tokens_per_round([1, 4]) == pytest.approx([1.54, 2.0])
+    assert 1.6 < float(known.tokens_per_round(2)) < 1.6 * 1.1
+    assert float(known.tokens_per_round(6)) == pytest.approx(2.0 + 0.4)
+
+
 def test_nothing_kept_stays_nothing_however_far() -> None:
     assert _counted((0, 0)).tokens_per_round(KS) == pytest.approx(np.ones(16))
 
@@ -134,7 +142,14 @@ def test_the_curve_is_linear_between_its_points_and_never_falls_behind_them() ->
     assert curve([0, 2, 4, 8, 16]) == pytest.approx([89, 108, 127, 146, 184])
     assert VerifyCurve.of([(0, 90), (4, 80)])([4, 16]) == pytest.approx([80, 80])
     assert VerifyCurve.of([(0, 90)])([0, 16]) == pytest.approx([90, 90])
+
+
+def test_points_that_are_close_are_one_so_that_chance_is_no_slope() -> None:
     assert VerifyCurve.of([(2, 90), (2, 110)])(2) == pytest.approx(100)
+    curve = VerifyCurve.of([(0, 100), (0, 102), (1.2, 118), (1.21, 122)])
+    assert curve.points == ((0, 101), (pytest.approx(1.205), 120))
+    assert curve(16) < 400
+    assert [length for length, _ in VerifyCurve.of([(0.3, 1), (0, 1)]).points] == [0, 0.3]
 
 
 def test_a_speed_up_worked_out_by_hand() -> None:

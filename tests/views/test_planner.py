@@ -108,8 +108,8 @@ def test_marginal_bars_say_which_positions_are_worth_their_time() -> None:
 
 def test_the_verdict_names_k_and_factor_and_where_it_turns() -> None:
     assert _verdict(HAND, Costs(0.0, 5.0)) == (
-        "Speculate with K = 2: 1.48 × streaming. The answer turns at a round trip of 61.2 ms, or at 43.9 ms of drafting "
-        "per token."
+        "Speculate with K = 2: 1.48 × streaming. The answer turns at a round trip of 61.2 ms, or at 43.9 ms of "
+        "drafting per token."
     )
 
 
