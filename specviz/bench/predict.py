@@ -217,11 +217,13 @@ class _Run:
                 place = Place(text.ids, text.start, at, *self._rules_of(temperature))
                 lengths = [k for k in self._plan.ks if len(place.context) + k < room]
                 self._check(Progress(f"Following {words}"))
+                began = self._clock()
                 time_target(found.target, self._target, place, lengths, rng, self._clock)
+                limit_s = self._clock() - began
                 for draft, drafter in self._drafters.items():
                     self._check(Progress(f"Following {words}"))
                     times = found.drafts.setdefault(draft, DraftTimes())
-                    time_draft(times, drafter, place, _few(self._plan.ks), rng, self._clock)
+                    time_draft(times, drafter, place, _few(self._plan.ks), rng, self._clock, limit_s)
 
     def _rules_of(self, temperature: float) -> tuple[Sampling, Rule]:
         settings = self._plan.settings_of(Cell(PLAIN, 1, temperature, self._plan.rules[0]))

@@ -75,7 +75,10 @@ class Prediction:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def ranking(self, temperature: float, rule: RuleName) -> list[Forecast]:
-        """Each draft at its best K, the fastest first; without times, by tokens per round."""
+        """Each draft at its best K, the fastest first; the smaller K of two that are told alike.
+
+        Without times, by tokens per round.
+        """
         best: dict[str, Forecast] = {}
         for row in self._sorted(temperature, rule):
             best.setdefault(row.draft, row)
@@ -89,7 +92,7 @@ class Prediction:
 
     def _sorted(self, temperature: float, rule: RuleName) -> list[Forecast]:
         rows = (row for row in self.rows if row.temperature == temperature and row.rule == rule)
-        return sorted(rows, key=lambda row: (-(row.speedup or 0.0), -(row.tokens_per_round or 0.0)))
+        return sorted(rows, key=lambda row: (-round(row.speedup or 0.0, 2), row.k if row.speedup else 0, -_length(row)))
 
     def words(self, temperature: float, rule: RuleName) -> str:
         """The ranking in a sentence; "do not speculate here" where nothing is faster than plain decoding."""
@@ -131,6 +134,10 @@ class Prediction:
                 for rule in self.plan.rules
             ],
         }
+
+
+def _length(row: Forecast) -> float:
+    return row.tokens_per_round or 0.0
 
 
 def _listed(rows: Sequence[Forecast]) -> str:

@@ -6,10 +6,11 @@ all of them alike.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from specviz.ports import Distant, Drafter, Proposal, Target
 from specviz.sampling import Floats, Row
 from specviz.settings import Rule, Sampling
 
-#: Rounds that each draft is timed over at one place.
-_ROUNDS = 4
+#: Rounds that each draft is timed over at one place, as long as they take less than the target's calls there.
+_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +119,12 @@ class DraftTimes:
 
     def round_ms(self, expected: Expected) -> float:
         """The draft of a mean round."""
-        first, later = _middle(self.first or self.later), _middle(self.later or self.first)
-        whole, ended = _middle(self.rest or self.ended), _middle(self.ended or self.rest)
+        first, later = _mean(self.first or self.later), _mean(self.later or self.first)
+        whole, ended = _mean(self.rest or self.ended), _mean(self.ended or self.rest)
         total = (
             expected.drawing * first
             + (expected.drawn - expected.drawing) * later
-            + (expected.drafted - expected.drawn) * _middle(self.copied)
+            + (expected.drafted - expected.drawn) * _mean(self.copied)
             + expected.ended * ended
             + (expected.rounds - expected.ended) * whole
         )
@@ -132,6 +133,12 @@ class DraftTimes:
 
 def _middle(samples: Sequence[float]) -> float:
     return median(samples) if samples else 0.0
+
+
+def _mean(samples: Sequence[float]) -> float:
+    """Without the extremes on both sides. Calls of a draft are of several kinds: their median would be that of one."""
+    cut = max(1, len(samples) // 8) if len(samples) > 3 else 0
+    return fmean(sorted(samples)[cut : len(samples) - cut]) if samples else 0.0
 
 
 def time_target(
@@ -176,16 +183,18 @@ def time_draft(
     ks: Sequence[int],
     rng: np.random.Generator,
     clock: Callable[[], float],
+    limit_s: float = math.inf,
 ) -> None:
     """Draft a few rounds as a run would: each begins behind the tokens that the last one would have given.
 
     Args:
         ks: that take turns, from the largest on.
+        limit_s: no round begins after so much time, once each K had its turn.
     """
-    at, order = place.at, sorted(ks, reverse=True)
+    at, order, started = place.at, sorted(ks, reverse=True), clock()
     drafter.propose(place.context, 1, place.sampling, rng)  # reads the context
     for number in range(_ROUNDS):
-        if place.start + at >= len(place.ids):
+        if place.start + at >= len(place.ids) or (number >= len(order) and clock() - started > limit_s):
             return
         k = order[number % len(order)]
         began = clock()
