@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from specviz.bench.confirm import confirm
+from specviz.bench.follow import Block, Expected, expect, kept_in_text
 from specviz.bench.plan import Plan
 from specviz.bench.predict import predict
 from specviz.bench.prediction import Prediction
@@ -25,7 +26,7 @@ from specviz.events import Done
 from specviz.models.toy import ToyScorer
 from specviz.pair import Pair
 from specviz.ports import Capabilities, Drafter, Progress, Target
-from specviz.sampling import Logits
+from specviz.sampling import Logits, row_of, to_probs
 from specviz.settings import RuleName, Settings
 from specviz.targets.local import LocalTarget
 from specviz.targets.simulated_network import SimulatedNetwork
@@ -306,15 +307,29 @@ def test_it_tells_how_far_it_is() -> None:
     assert any(p.total == 40 and p.done == 39 for p in told)
 
 
-def test_the_text_of_a_prompt_has_the_draws_of_the_sweeps_first_repeat() -> None:
-    """So that what is predicted at a temperature is about the texts that a sweep compares with."""
-    plan = plan_of(("none", "ngram"), temperatures=(0.9,))
-    found = predict(plan, PROMPTS, open_toy)
-    tokens = 0
+@pytest.mark.parametrize("rule", ["probabilistic", "deterministic", "threshold"])
+def test_above_temperature_0_it_is_about_the_texts_of_the_sweeps_first_repeat(rule: RuleName) -> None:
+    """With the same draws; and each token of them has the chance that follows from where it stands."""
+    found = predict(plan_of(("none", "toy"), (5,), (0.9,), (rule,)), PROMPTS, open_toy)
+    expected = Expected()
     for number, prompt in enumerate(PROMPTS):
-        settings = Settings(target="toy", draft="none", temperature=0.9, max_tokens=40)
-        rng = np.random.default_rng((0, number, 0))
-        *_, last = autoregressive(toy_target(), TOKENIZER.encode(prompt.text), settings, rng)
+        settings = Settings(target="toy", draft="none", temperature=0.9, rule=rule, max_tokens=40)
+        ids, rng = TOKENIZER.encode(prompt.text), np.random.default_rng((0, number, 0))
+        *_, last = autoregressive(toy_target(), ids, settings, rng)
         assert isinstance(last, Done)
-        tokens += last.total_tokens
-    assert found.tokens == tokens
+        text = [*ids, *last.token_ids]
+        p, q = (
+            scorer.score(text[:-1], last.total_tokens) for scorer in (ToyScorer(TOKENIZER), ToyScorer(TOKENIZER, 0.8))
+        )
+        chances = [
+            kept_in_text(
+                to_probs(p[i], settings.sampling), row_of(q[i], settings.sampling), token, settings.acceptance_rule
+            )
+            for i, token in enumerate(last.token_ids)
+        ]
+        expected.add(
+            expect([Block(tuple(chances[at:]), (False,) * (len(chances) - at)) for at in range(len(chances))], 5, 40)
+        )
+    assert found.tokens == expected.tokens
+    assert found.rows[1].tokens_per_round == pytest.approx(expected.tokens_per_round)
+    assert found.rows[1].acceptance == pytest.approx(expected.acceptance)
