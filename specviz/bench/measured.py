@@ -60,7 +60,8 @@ class Measured:
     Attributes:
         source: what it is, for a person; may hold names that somebody else chose.
         rounds: that were counted. kept: per position of the block, rounds that accepted at least so many tokens, so
-            that kept[j-1] / rounds is the probability of j or more. proposed: rounds that drafted so many.
+            that kept[j-1] / rounds is the probability of j or more. proposed: rounds that drafted so many. reached:
+            rounds that tested the token there.
         alpha: accepted / tested.
         plain_ms: of a token of plain decoding, which streams where the target is remote.
         draft_ms: of a drafted token. verify: of one call, without a network that was only simulated. other_ms: rule
@@ -78,6 +79,7 @@ class Measured:
     rounds: int
     kept: tuple[float, ...]
     proposed: tuple[float, ...]
+    reached: tuple[float, ...]
     alpha: float
     plain_ms: float
     draft_ms: float
@@ -96,6 +98,11 @@ class Measured:
     def k(self) -> int:
         """The largest K of which something is known."""
         return len(self.kept)
+
+    def acceptance_by_position(self) -> list[float]:
+        """Accepted / tested at each position, as far as enough rounds got to say."""
+        enough = min(_TRUSTED_ROUNDS, self.rounds)
+        return [k / n for k, n in zip(self.kept, self.reached, strict=True) if n and (self.assumed or n >= enough)]
 
     def is_extrapolated(self, k: int) -> bool:
         """Whether nothing was measured at this position, so that the last rate is carried on."""
@@ -177,7 +184,8 @@ def by_hand(
         passes: (drafted tokens, ms) of calls to the target; that of none is `plain_ms`.
     """
     return Measured(
-        "by hand", 1, tuple(alpha**j for j in range(1, K_MAX + 1)), (1,) * K_MAX, alpha, plain_ms, draft_ms,
+        "by hand", 1, tuple(alpha**j for j in range(1, K_MAX + 1)), (1,) * K_MAX,
+        tuple(alpha**j for j in range(K_MAX)), alpha, plain_ms, draft_ms,
         VerifyCurve.of([(0, plain_ms), *passes]), other_ms, assumed=True,
     )  # fmt: skip
 
@@ -200,8 +208,9 @@ def from_run(state: RunState) -> Measured | None:
     return Measured(
         source=f"{started.draft} → {started.target}, K = {len(state.proposed)}",
         rounds=len(rounds),
-        kept=tuple(state.kept) + (0,) * (len(state.proposed) - len(state.kept)),
+        kept=padded(state.kept, len(state.proposed)),
         proposed=tuple(state.proposed),
+        reached=padded(state.reached, len(state.proposed)),
         alpha=alpha,
         plain_ms=plain_ms,
         draft_ms=sum(m.split.draft_ms for m in times) / drafted if drafted else 0.0,
@@ -214,6 +223,11 @@ def from_run(state: RunState) -> Measured | None:
         prompt_tokens=len(started.prompt_ids) or None,
         output_tokens=len(state.text) or None,
     )
+
+
+def padded(counts: Sequence[float], k: int) -> tuple[float, ...]:
+    """The first k counts; 0 where no round got to."""
+    return tuple(counts[:k]) + (0,) * (k - len(counts))
 
 
 def target_ms(split: TimeSplit) -> float:

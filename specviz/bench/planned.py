@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from specviz.bench.measured import Floats, Measured, VerifyCurve, target_ms
+from specviz.bench.measured import Floats, Measured, VerifyCurve, padded, target_ms
 from specviz.bench.results import Bench, loads
 from specviz.bench.rows import Row, baseline_of, rows_of
 from specviz.errors import SettingsError
@@ -70,8 +70,9 @@ def _measured(bench: Bench, rows: Sequence[Row], group: Sequence[Row]) -> Measur
     return Measured(
         source=f"{cell.draft}, {cell.rule}, T = {cell.temperature:g} → {bench.plan.settings.target}",
         rounds=widest.rounds,
-        kept=_padded(widest.kept[: cell.k], cell.k),
+        kept=padded(widest.kept, cell.k),
         proposed=_proposed({r.cell.k: r.drafted / r.rounds for r in group}, widest.rounds),
+        reached=padded(widest.reached, cell.k),
         alpha=widest.acceptance or 0.0,
         plain_ms=plain_ms,
         draft_ms=sum(r.split.draft_ms for r in group) / sum(_steady(r) * r.drafted / r.rounds for r in group),
@@ -97,10 +98,6 @@ def _per_call_ms(rows: Sequence[Row], temperature: float) -> float | None:
     found = (r for r in rows if r.cell.baseline == _PER_CALL and r.cell.temperature == temperature)
     row = next(found, None)
     return 1000 / row.tokens_per_second if row and row.tokens_per_second else None
-
-
-def _padded(counts: tuple[int, ...], to: int) -> tuple[int, ...]:
-    return counts + (0,) * (to - len(counts))
 
 
 def _way(bench: Bench) -> Way:
@@ -144,8 +141,9 @@ def _predicted(data: Mapping[str, Any], group: Sequence[Mapping[str, Any]]) -> M
     return Measured(
         source=f"predicted: {name} → {data['plan']['settings']['target']}",
         rounds=whole,
-        kept=_falling(np.minimum(1, np.array(kept + [0.0] * (k - len(kept))) / rounds) * whole),
+        kept=_falling(np.minimum(1, np.array(padded(kept, k)) / rounds) * whole),
         proposed=_proposed(drafted, whole),
+        reached=padded([_at_least_0(n) * whole / rounds for n in widest["reached"]], k),
         alpha=_at_least_0(widest["acceptance"]),
         plain_ms=plain_ms,
         draft_ms=_at_least_0(widest["draft_ms"]) / _positive(widest["drafted_per_round"]),

@@ -43,7 +43,7 @@ against = st.sampled_from(AGAINST)
 def _counted(kept: tuple[int, ...], rounds: int = 100, **more) -> Measured:
     reached = sum([rounds, *kept[:-1]])
     known = Measured(
-        "draft → target", rounds, kept, (rounds,) * len(kept), sum(kept) / reached, 100.0, 10.0,
+        "draft → target", rounds, kept, (rounds,) * len(kept), (rounds, *kept[:-1]), sum(kept) / reached, 100.0, 10.0,
         VerifyCurve.of([(0, 100), (4, 140)]),
     )  # fmt: skip
     return replace(known, **more)
@@ -329,6 +329,7 @@ def test_a_run_is_read_as_it_was_counted() -> None:
     known = from_run(state)
     assert (known.rounds, known.kept, known.proposed) == (40, (32, 24, 16, 8), (40,) * 4)
     assert known.alpha == pytest.approx(state.sums.accepted / state.sums.tested)
+    assert known.acceptance_by_position() == pytest.approx([0.8, 0.75, 2 / 3, 0.5])
     assert (known.plain_ms, known.draft_ms, known.other_ms) == pytest.approx((50, 2.5, 10))
     assert known.verify.points == ((0, 40), (4, 30)), "a round of no draft is a plain token"
     assert float(known.tokens_per_round(4)) == pytest.approx(state.latest.tokens_per_round)
@@ -353,6 +354,11 @@ def test_a_server_whose_calls_nobody_divided_has_the_way_in_them() -> None:
     known = from_run(_story(way="scoring", per_call_tps=8.0).state())
     assert known.holds_way and known.per_call_ms == 125 and known.way == "scoring"
     assert known.verify.points == ((0, 115), (4, 30))
+
+
+def test_acceptance_by_position_ends_where_too_few_rounds_got_to() -> None:
+    assert _counted((20, 8, 8)).acceptance_by_position() == pytest.approx([0.2, 0.4])
+    assert by_hand(0.6, 89, 5, [(4, 127)]).acceptance_by_position() == pytest.approx([0.6] * 16)
 
 
 def test_single_odd_blocks_are_no_points_of_the_curve() -> None:

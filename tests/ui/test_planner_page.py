@@ -117,7 +117,7 @@ def test_a_run_of_the_live_page_is_the_source_as_soon_as_there_is_one() -> None:
     said = _said(page).replace("\\", "")
     assert "toy → toy, K = 4: 40 rounds" in said and "Assumptions" not in said and not page.info
     assert _cards(page)["Best K"] == "4", "what was measured"
-    assert "Leviathan" in said and "kept position 1" in said
+    assert "Leviathan" in said and "kept at position 1" in said
     lines = {t.get("name"): t for t in _figures(page)["speed_curve"]["data"]}
     assert lines["measured acceptance"]["x"] == [1, 2, 3, 4] and lines["extrapolated"]["line"]["dash"] == "dash"
     run = _visit(page).run.state

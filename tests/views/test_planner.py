@@ -19,7 +19,15 @@ EVERY = (planner.rtt_map, planner.draft_speed_map, planner.speed_curve, planner.
 AGAINST = ("streaming", "one call per token")
 
 GOOD = Measured(
-    "draft → target", 100, (80, 60, 30, 10), (100,) * 4, 0.7, 100.0, 10.0, VerifyCurve.of([(0, 100), (4, 140)])
+    "draft → target",
+    100,
+    (80, 60, 30, 10),
+    (100,) * 4,
+    (100, 80, 60, 30),
+    0.7,
+    100.0,
+    10.0,
+    VerifyCurve.of([(0, 100), (4, 140)]),
 )
 USELESS = replace(GOOD, kept=(0, 0, 0, 0), alpha=0.0)
 HAND = by_hand(0.6, 89.0, 5.0, [(4, 127.0), (16, 180.0)])
@@ -141,25 +149,26 @@ def test_the_answer_turns_where_it_says(against) -> None:
 
 
 def test_too_few_rounds_are_no_verdict() -> None:
-    few = replace(GOOD, rounds=8, kept=(3,), proposed=(8,), draft_ms=24.0, alpha=0.375)
+    few = replace(GOOD, rounds=8, kept=(3,), proposed=(8,), reached=(8,), draft_ms=24.0, alpha=0.375)
     told = _verdict(few, Costs(0.0, 24.0))
     assert told.startswith("Too close to call: K = 1 gives 1.03 × streaming, with a 95 % interval of ")
     assert "Measure more rounds." in told
 
 
 def test_what_is_extrapolated_is_only_told_of() -> None:
-    told = _verdict(replace(GOOD, kept=(95, 92), proposed=(100, 100), alpha=0.96), Costs(0.0, 1.0))
+    told = _verdict(replace(GOOD, kept=(95, 92), proposed=(100, 100), reached=(100, 95), alpha=0.96), Costs(0.0, 1.0))
     assert told.startswith("Speculate with K = 2:")
     assert re.search(r"K = \d+ may reach \d\.\d\d ×, extrapolated beyond what was measured: measure it\.$", told)
 
 
 def test_where_the_formula_fails_is_said_with_how_much() -> None:
-    told = sentences.where_alike_fails(replace(GOOD, kept=(90, 40, 10, 0), alpha=0.58))
-    assert "with α = 0.58" in told and "kept position 1" in told
+    told = sentences.where_alike_fails(replace(GOOD, kept=(90, 40, 10, 0), reached=(100, 90, 40, 10), alpha=0.58))
+    assert "with α = 0.58" in told and "Blocks that end early" not in told
     assert "at K = 1 that would be 1.58 tokens per round where 1.90 were measured, 17 % less" in told
-    assert "90 % kept position 1 and 0 % position 4" in told
+    assert "90 % were kept at position 1 and 0 % at position 4" in told
     assert "it holds here" in sentences.where_alike_fails(replace(GOOD, kept=(70, 49, 34, 24)))
     assert "both curves are the same" in sentences.where_alike_fails(HAND)
+    assert "Blocks that end early" in sentences.where_alike_fails(replace(GOOD, proposed=(100, 60, 30, 10)))
 
 
 def test_what_a_reader_has_to_know_is_said() -> None:

@@ -22,8 +22,9 @@ def marginal_bars(measured: Measured, costs: Costs, against: Against) -> Chart:
     drawn |= {"showlegend": True, "legend": legend(-0.2), "barmode": "group", "bargap": 0.25, "bargroupgap": 0.05}
     drawn["xaxis"] = axis("position in the block", k_axis(KS))
     # The time of a far or slow round may be many tokens: cut there, so that what is gained stays readable.
-    top = max(1.0, *(s.tokens for s in steps), *(min(s.cost_tokens, 1.5) for s in steps))
-    low = min(0.0, *(max(s.cost_tokens, -1.0) for s in steps))
+    most = max(0.1, *(s.tokens for s in steps))
+    top = max(most, *(min(s.cost_tokens, 1.5 * most) for s in steps))
+    low = min(0.0, *(max(s.cost_tokens, -most) for s in steps))
     drawn["yaxis"] = axis("tokens per round", {"range": [1.1 * low, 1.1 * top], "nticks": 6})
     mark_extrapolated(drawn, measured, KS, "#8A93A3")
     paying = [s.k for s in steps if s.pays]

@@ -21,7 +21,7 @@ def main_cards(measured: Measured, found: Answer) -> list[Figure]:
     return [
         Figure(
             "Best K", str(found.k), f"of {'1 to ' if measured.k > 1 else ''}{measured.k}"
-            + ("" if measured.assumed else " measured"),
+            + ("" if measured.assumed else " known"),
             "The K with the highest speed-up among those that are known. Rounds of a larger K, cut short, stand for "
             "a smaller one that was not run itself: it may differ by a few per cent. What lies beyond is "
             "extrapolated, and only told of.",
