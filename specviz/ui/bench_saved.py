@@ -49,6 +49,8 @@ def show_saved(catalog: Catalog, visit: Visit) -> None:
             )  # fmt: skip
             if visit.opened is not None and visit.bench is not None:
                 st.button("Back to the newest", on_click=_close)
+        if chosen.missing:
+            st.caption(f"{chosen.missing:,} of its {chosen.total:,} runs are still to be measured.")
         shown = visit.opened or (visit.bench.snapshot() if visit.bench else None)
         if shown is not None and shown.trials and shown != chosen:
             _comparison(compare(chosen, shown), title)
@@ -66,20 +68,20 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 @st.cache_data(show_spinner=False, max_entries=_MOST)
-def _about(path: str, changed: float) -> str:
+def _about(path: str) -> str:
+    """What never changes of it: the browser sends the label of a choice back, and one that is gone would be none."""
     try:
         bench = read(Path(path))
     except SpecvizError:
         return "cannot be read"
     plan = bench.plan
-    rest = f", {bench.missing:,} runs missing" if bench.missing else ""
     drafts = words.cut(", ".join(plan.drafts), 60)
-    return f"{plan.settings.target}: {drafts}; K {', '.join(map(str, plan.ks))}; {len(bench.prompts)} prompts{rest}"
+    return f"{plan.settings.target}: {drafts}; K {', '.join(map(str, plan.ks))}; {len(bench.prompts)} prompts"
 
 
 def _title(path: Path) -> str:
     try:
-        return words.visible(f"{path.stem} · {_about(str(path), path.stat().st_mtime)}")
+        return words.visible(f"{path.stem} · {_about(str(path))}")
     except OSError:
         return path.stem
 

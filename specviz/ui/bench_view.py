@@ -38,8 +38,11 @@ def show_bench(visit: Visit) -> None:
             st.rerun()  # the whole page once more: buttons and downloads are those of a benchmark that has ended
         bench = job.snapshot() if job is not None else visit.opened
         assert bench is not None
-        if job is not None:
-            _progress(job, bench)
+        # Each part that may have more or less in it stands in a container that is always there: one element more above
+        # them, and table and charts are mounted anew.
+        with st.container():
+            if job is not None:
+                _progress(job, bench)
         _results(bench)
 
     with st.container():
@@ -75,10 +78,11 @@ def _progress(job: BenchJob, bench: Bench) -> None:
 
 def _results(bench: Bench) -> None:
     rows = rows_of(bench)
-    temperature, rule = _chosen(bench)
-    if bench.trials:
-        _say(rows, temperature, bench.missing)
-    _complaints(bench)
+    with st.container():
+        temperature, rule = _chosen(bench)
+        if bench.trials:
+            _say(rows, temperature, bench.missing)
+        _complaints(bench)
     st.dataframe(
         records(rows, bench.plan.repeats * len(bench.prompts)), hide_index=True, key="bench_table",
         column_config={"Draft": st.column_config.TextColumn(width="medium")},

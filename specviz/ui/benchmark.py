@@ -26,11 +26,14 @@ def show(catalog: Catalog) -> None:
     visit = session.visit()
     asked = bench_form(catalog)
     live = visit.bench is not None and visit.bench.live
-    show_controls(catalog, visit, asked)
-    if visit.bench is None and visit.opened is None:
-        st.info(_WELCOME, icon=":material/speed:")
-    else:
-        show_bench(visit)
+    # Each in a container that is always there: what stands behind one that grows would be mounted anew.
+    with st.container():
+        show_controls(catalog, visit, asked)
+    with st.container():
+        if visit.bench is None and visit.opened is None:
+            st.info(_WELCOME, icon=":material/speed:")
+        else:
+            show_bench(visit)
     show_saved(catalog, visit)
     load_plotly()
     if live != (visit.bench is not None and visit.bench.live):
