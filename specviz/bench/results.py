@@ -7,6 +7,7 @@ import math
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -230,7 +231,8 @@ def write_bytes(data: bytes, path: Path) -> None:
         beside.write_bytes(data)
         os.replace(beside, path)
     except OSError as exc:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
         raise SettingsError(f"Cannot write {path}: {exc.strerror or exc}.", "Choose another place.") from exc
 
 
