@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -51,14 +51,14 @@ def bench_form(catalog: Catalog) -> Asked:
         except SpecvizError:
             defaults = Settings()  # the Live page complains about each variable
         try:
+            plan = _plan(catalog, defaults)
             suite, complaint = _suite()
-            plan = _plan(catalog, defaults, suite.name if suite else "")
         except SpecvizError as error:
             return Asked(None, None, words.complaint(error))
-    return Asked(plan, suite, complaint)
+    return Asked(replace(plan, suite=suite.name) if suite else plan, suite, complaint)
 
 
-def _plan(catalog: Catalog, defaults: Settings, suite: str) -> Plan:
+def _plan(catalog: Catalog, defaults: Settings) -> Plan:
     targets = {c.name: c.title for c in catalog.targets() if c.name != "openai:"}
     names = list(dict.fromkeys([defaults.target, *targets]))
     target = st.selectbox(
@@ -93,7 +93,7 @@ def _plan(catalog: Catalog, defaults: Settings, suite: str) -> Plan:
     )  # fmt: skip
     return Plan(
         settings, tuple(drafts), tuple(sorted(ks)), tuple(sorted(temperatures)), tuple(rules),
-        baselines=baselines_of(settings), suite=suite, repeats=int(repeats), warm_up=int(warm_up),
+        baselines=baselines_of(settings), repeats=int(repeats), warm_up=int(warm_up),
     )  # fmt: skip
 
 
