@@ -1,0 +1,57 @@
+"""A sweep over a server: both baselines, what it bills, and a pair per temperature and rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from specviz import catalog
+from specviz.bench.plan import Plan
+from specviz.bench.results import Bench
+from specviz.bench.rows import rows_of
+from specviz.bench.suites import BenchPrompt
+from specviz.bench.sweep import Sweep, baselines_of, new_bench
+from specviz.bench.verdict import verdict
+from specviz.settings import Settings
+from tests.browser.servers import Toy, serve
+
+PROMPTS = tuple(BenchPrompt(f"p/{i}", "all", f"the draft {i}") for i in range(2))
+
+
+def sweep(server: Toy, **changes: object) -> Bench:
+    with serve(server) as url:
+        settings = Settings(
+            target="openai:toy",
+            draft="none",
+            max_tokens=12,
+            base_url=url,
+            tokenizer="toy",
+            **changes,  # type: ignore[arg-type]
+        )
+        plan = Plan(settings, ("toy", "ngram"), (2,), (0.0, 1.0), baselines=baselines_of(settings))
+        bench = new_bench(plan, PROMPTS)
+        list(Sweep(bench, catalog.Builder({"TARGET_BASE_URL": url}).build).run())
+    return bench
+
+
+def test_two_baselines_per_temperature_and_the_bill() -> None:
+    bench = sweep(Toy())
+    assert not bench.failures and bench.missing == 0
+    rows = rows_of(bench)
+    kinds = [(r.cell.baseline, r.cell.temperature) for r in rows if r.cell.baseline]
+    assert kinds == [("streaming", 0.0), ("one call per token", 0.0), ("streaming", 1.0), ("one call per token", 1.0)]
+    streamed, per_call, toy, _ = rows[:4]
+    assert streamed.tokens_per_second and streamed.rounds == 0 and streamed.acceptance is None
+    assert per_call.speedup is not None and per_call.speedup_interval is not None
+    assert toy.speedup and toy.speedup_per_call and toy.billed_prompt and toy.billed_completion and toy.requests
+    assert toy.same_text is None, "a stream tells no ids, and the calls end before the text does"
+    assert toy.guarantee == "EXACT" and "streaming" in verdict(rows, 0.0).words
+
+
+def test_a_stream_that_cannot_be_counted_leaves_the_other_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specviz.baseline.streamed", lambda *_: None)
+    bench = sweep(Toy())
+    assert {bench.plan.cells()[f.cell].baseline for f in bench.failures} == {"streaming"}
+    assert all("cannot be counted" in f.message for f in bench.failures) and bench.missing == 0
+    toy = rows_of(bench)[2]
+    assert toy.speedup is not None and toy.speedup == toy.speedup_per_call
+    assert "one call per token" in verdict(rows_of(bench), 0.0).words
