@@ -28,6 +28,7 @@ from specviz.bench.planner import (
     speedup,
     speedups,
 )
+from specviz.events import TimeSplit
 from specviz.metrics import RunState
 from tests.views.scripted import Story
 
@@ -340,6 +341,12 @@ def test_the_plan_of_a_run_at_its_own_k_is_the_run() -> None:
     state = _story().state()
     known = from_run(state)
     assert speedup(known, 4, Costs(known.rtt_ms, known.draft_ms)) == pytest.approx(state.latest.speedup, rel=0.03)
+
+
+def test_the_first_round_which_reads_the_prompt_is_in_no_time() -> None:
+    state = _story().state()
+    state.rounds[0] = replace(state.rounds[0], split=TimeSplit(5000.0, 900.0, 0.0, 0.0, 4000.0, 60.0))
+    assert from_run(state) == from_run(_story().state())
 
 
 def test_a_simulated_network_is_in_no_time_but_is_told() -> None:

@@ -229,8 +229,10 @@ def test_the_page_is_in_the_menu_and_its_values_stay_while_another_page_is_looke
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE_S).run()
     assert "Planner" in {link.proto.label for link in page.get("page_link")}
     page.switch_page("pages/2_Planner.py").run()
+    page.radio(key="planner_against").set_value("one call per token")
     page = _slide(page, "rtt_hand", 150.0)
     page.switch_page("app.py").run()
     assert not page.exception and not page.metric
     page.switch_page("pages/2_Planner.py").run()
-    assert page.slider(key="planner_rtt_hand").value == 150 and page.warning
+    assert page.slider(key="planner_rtt_hand").value == 150
+    assert "× one call per token" in _verdict(page)
