@@ -9,6 +9,7 @@ import streamlit as st
 from specviz.bench.measured import Measured
 from specviz.bench.planner import Against, Bill, Costs
 from specviz.events import Way
+from specviz.ui.bounded import bounded_slider
 from specviz.views import words
 from specviz.views.planner import draft_ceiling, rtt_ceiling
 from specviz.views.planner.frame import baseline
@@ -21,17 +22,15 @@ def ask_costs(measured: Measured, tag: str) -> tuple[Costs, Against]:
     """Draw the sliders. Each source has some of its own, which begin at what was measured."""
     left, middle, right = st.columns(3, gap="medium")
     with left:
-        rtt_ms = st.slider(
-            "Round trip, ms", 0.0, rtt_ceiling(measured), value=measured.rtt_ms, step=1.0, format="%.4g",
-            key=f"planner_rtt_{tag}", persist_state="session",
-            help="What every call to the target waits for the way there and back."
+        rtt_ms = bounded_slider(
+            "Round trip, ms", f"planner_rtt_{tag}", measured.rtt_ms, 0.0, rtt_ceiling(measured), step=1.0,
+            format="%.4g", help="What every call to the target waits for the way there and back."
             + (" It comes on top of the way that is in the measured calls." if measured.holds_way else ""),
         )  # fmt: skip
     with middle:
         ceiling = draft_ceiling(measured)
-        draft_ms = st.slider(
-            "Draft, ms per token", 0.0, ceiling, value=measured.draft_ms, step=ceiling / 500, format="%.3g",
-            key=f"planner_draft_{tag}", persist_state="session",
+        draft_ms = bounded_slider(
+            "Draft, ms per token", f"planner_draft_{tag}", measured.draft_ms, 0.0, ceiling, step=ceiling / 500,
             help="What one drafted token takes; it begins at what was measured.",
         )  # fmt: skip
     with right:
@@ -41,7 +40,7 @@ def ask_costs(measured: Measured, tag: str) -> tuple[Costs, Against]:
             help="A target that streams is asked once and pays for the way once. One call per token pays for it with "
             "every token.",
         )  # fmt: skip
-    return Costs(float(rtt_ms), float(draft_ms)), cast(Against, against)
+    return Costs(rtt_ms, draft_ms), cast(Against, against)
 
 
 def ask_bill(measured: Measured, tag: str) -> tuple[Bill, Way]:

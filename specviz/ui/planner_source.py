@@ -10,6 +10,7 @@ from specviz.bench.measured import Measured, by_hand, from_run
 from specviz.bench.planned import read
 from specviz.errors import SpecvizError
 from specviz.ui import page
+from specviz.ui.bounded import bounded_slider
 from specviz.ui.session import Visit
 from specviz.views import words
 from specviz.views.planner.sentences import run_lacks
@@ -37,11 +38,11 @@ def choose_source(visit: Visit) -> tuple[Measured | None, str]:
     """
     run = from_run(visit.run.state) if visit.run else None
     # Until somebody has chosen, a run is the source as soon as there is one.
-    if not st.session_state.get("planner_chose") and "planner_source" in st.session_state:
+    if not st.session_state.get("planner_chose"):
         st.session_state["planner_source"] = "run" if run else "hand"
     with st.sidebar:
         source: Source = st.radio(
-            "Plan from", list(_NAMES), index=0 if run else 2, key="planner_source", persist_state="session",
+            "Plan from", list(_NAMES), key="planner_source", persist_state="session",
             format_func=lambda name: _NAMES[name], on_change=_chose,
         )  # fmt: skip
         if source == "file":
@@ -52,7 +53,8 @@ def choose_source(visit: Visit) -> tuple[Measured | None, str]:
             st.caption("There is no run yet: press Run on the Live page first.")
         elif run is None:
             st.caption(words.escape_markdown(run_lacks(visit.run.state)))
-        return run, f"run_{visit.run.id}" if visit.run else ""
+        # Once it has ended the sliders begin anew, at what all of it has measured.
+        return run, f"run_{visit.run.id}_{visit.run.done}" if visit.run else ""
 
 
 def _chose() -> None:
@@ -107,9 +109,4 @@ def _read(data: bytes) -> tuple[str, list[Measured]]:
 
 
 def _slider(label: str, key: str, value: float, low: float, high: float, step: float, help: str) -> float:
-    return float(
-        st.slider(
-            label, low, high, value=value, step=step, format="%.3g", key=f"planner_{key}", persist_state="session",
-            help=help,
-        )
-    )  # fmt: skip
+    return bounded_slider(label, f"planner_{key}", value, low, high, step=step, help=help)

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
 from specviz.bench.results import dumps
@@ -89,6 +90,30 @@ def test_a_slider_turns_the_verdict_and_everything_with_it_at_once() -> None:
     page = _slide(page, "draft_hand", 100.0)
     page = _slide(page, "alpha", 0.05)
     assert _verdict(page).startswith("**Do not speculate here")
+
+
+def test_a_slider_whose_end_moves_below_its_value_goes_along() -> None:
+    """The slowest draft that can be asked about is as slow as the target; verifying more is never cheaper."""
+    page = _slide(_planner(), "draft_hand", 50.0)
+    page = _slide(page, "plain", 200.0)
+    assert (page.slider(key="planner_draft_hand").value, page.slider(key="planner_draft_hand").max) == (50, 200)
+    page = _slide(page, "plain", 20.0)
+    assert (page.slider(key="planner_draft_hand").value, page.slider(key="planner_draft_hand").max) == (20, 20)
+    page = _slide(page, "of_5", 4.0)
+    assert page.slider(key="planner_of_17").value == 4
+    page = _slide(_slide(page, "of_17", 9.0), "of_5", 1.0)
+    assert page.slider(key="planner_of_17").value == 9
+
+
+def test_streamlit_complains_of_no_first_value_beside_one_in_the_state(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(policies, "_shown_default_value_warning", False)
+    monkeypatch.setattr(policies._LOGGER, "propagate", True)
+    page = _after(_planner(), "talk")
+    page.radio(key="planner_source").set_value("hand").run()
+    _slide(_slide(page, "draft_hand", 50.0), "plain", 20.0)
+    assert "default value" not in caplog.text
 
 
 def test_a_draft_that_is_never_right_is_not_worth_it_however_fast() -> None:
