@@ -228,3 +228,10 @@ def test_a_run_that_cannot_be_planned_from_says_what_it_lacks(state, said) -> No
 
 def test_spans() -> None:
     assert sentences.spans([1, 2, 3, 5, 7, 8]) == "1 to 3, 5, 7, 8"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0 ms"), (43.86, "43.9 ms"), (1234.5, "1,234 ms"), (1e300, "1e+300 ms")]
+)
+def test_milliseconds_stay_short(value, text) -> None:
+    assert sentences.ms(value) == text

@@ -163,7 +163,7 @@ def price(value: float | None) -> str:
 
 def ms(value: float) -> str:
     """Milliseconds with three digits."""
-    return f"{value:,.0f} ms" if value >= 100 else f"{value:.3g} ms"
+    return f"{value:,.0f} ms" if 100 <= value < 1e7 else f"{value:.3g} ms"
 
 
 def spans(numbers: Sequence[int]) -> str:
