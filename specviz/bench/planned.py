@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from specviz.bench.measured import Floats, Measured, VerifyCurve, padded, target_ms
+from specviz.bench.prediction import SCHEMA
 from specviz.bench.results import Bench, loads
 from specviz.bench.rows import Row, baseline_of, rows_of
 from specviz.errors import SettingsError
 from specviz.events import Way
 from specviz.metrics import Baseline
 
-PREDICTION = "specviz.predict/1"
 #: No block is longer than this.
 _LONGEST = 64
 _PER_CALL: Baseline = "one call per token"
@@ -33,7 +33,7 @@ def read(data: bytes) -> list[Measured]:
         prediction = json.loads(data)
     except (ValueError, RecursionError):
         prediction = None
-    if isinstance(prediction, Mapping) and prediction.get("schema") == PREDICTION:
+    if isinstance(prediction, Mapping) and prediction.get("schema") == SCHEMA:
         found = from_prediction(prediction)
     else:
         found = from_bench(loads(data))

@@ -266,6 +266,9 @@ def visit() -> Visit:
         _visits[anchor] = _by_token[mine.token] = mine
     mine = of(st.session_state["visit"])
     mine.touch()
+    if mine.run is not None or mine.bench is not None:
+        # A link of the menu drops it, and a reload would find nothing.
+        put_into_address(mine)
     watched = _watch()
     if mine not in watched:
         watched.append(mine)
