@@ -18,6 +18,7 @@ import numpy as np
 from specviz.bench.follow import Block, Expected, expect, keep_probability, kept_in_text
 from specviz.bench.plan import PLAIN, Cell, Plan
 from specviz.bench.prediction import Forecast, Prediction
+from specviz.bench.statistics import bootstrap_share
 from specviz.bench.suites import BenchPrompt
 from specviz.bench.times import DraftTimes, Place, TargetTimes, medians, time_draft, time_target
 from specviz.decoding import autoregressive
@@ -54,7 +55,7 @@ class _Found:
 
     target: TargetTimes = field(default_factory=TargetTimes)
     drafts: dict[str, DraftTimes] = field(default_factory=dict)
-    sums: dict[tuple[str, int, RuleName], Expected] = field(default_factory=dict)
+    texts: dict[tuple[str, int, RuleName], list[Expected]] = field(default_factory=dict)
     written_ms: list[float] = field(default_factory=list)
 
 
@@ -199,7 +200,7 @@ class _Run:
                     blocks[draft, rule].append(block)
         for (draft, rule), along in blocks.items():
             for k in self._plan.ks:
-                found.sums.setdefault((draft, k, rule), Expected()).add(expect(along, k, text.budget))
+                found.texts.setdefault((draft, k, rule), []).append(expect(along, k, text.budget))
 
     # Times.
 
@@ -328,7 +329,9 @@ def _few(ks: Sequence[int]) -> list[int]:
 
 
 def _row(draft: str, k: int, temperature: float, rule: RuleName, found: _Found) -> Forecast:
-    expected = found.sums[draft, k, rule]
+    texts, expected = found.texts[draft, k, rule], Expected()
+    for text in texts:
+        expected.add(text)
     draft_ms = found.drafts[draft].round_ms(expected) if draft in found.drafts else None
     verify_ms, plain_ms = found.target.round_ms(expected), found.target.plain_ms
     speedup = None
@@ -339,6 +342,7 @@ def _row(draft: str, k: int, temperature: float, rule: RuleName, found: _Found) 
         acceptance=expected.acceptance,
         accepted_per_round=expected.accepted_per_round,
         tokens_per_round=expected.tokens_per_round,
+        tokens_per_round_interval=bootstrap_share([t.tokens for t in texts], [t.rounds for t in texts]),
         drafted_per_round=expected.drafted / expected.rounds if expected.rounds else None,
         speedup=speedup,
         draft_ms=draft_ms,

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from specviz.bench.plan import PLAIN, Plan
+from specviz.bench.statistics import Interval
 from specviz.settings import RuleName
 
 SCHEMA = "specviz.predict/1"
@@ -20,6 +21,7 @@ class Forecast:
         draft, k, temperature, rule: of plain decoding (draft `none`) K is 0.
         acceptance: expected accepted / expected tested.
         accepted_per_round, tokens_per_round, drafted_per_round: as of a run.
+        tokens_per_round_interval: 95 %, by bootstrap over the texts: how far other texts may be from these.
         speedup: against plain decoding, timed at the same places.
         draft_ms, verify_ms: of a mean round; the second with the rule and the loop.
         reached, kept: expected counts per position of the block.
@@ -36,6 +38,7 @@ class Forecast:
     speedup: float | None
     draft_ms: float | None
     verify_ms: float | None
+    tokens_per_round_interval: Interval | None = None
     rounds: float = 0.0
     reached: tuple[float, ...] = ()
     kept: tuple[float, ...] = ()

@@ -15,6 +15,7 @@ from specviz.bench.plan import Plan
 from specviz.bench.predict import predict, refuse_remote
 from specviz.bench.prediction import Forecast, Prediction
 from specviz.bench.results import write
+from specviz.bench.statistics import Interval
 from specviz.bench.suites import BenchPrompt
 from specviz.bench.sweep import baselines_of
 from specviz.cli.suite_options import add_suite_options, suite_of
@@ -156,7 +157,7 @@ def _plan(options: argparse.Namespace, variables: Mapping[str, str]) -> Plan:
 
 
 _HEADS = (
-    "DRAFT", "K", "T", "RULE", "ACCEPTED/TESTED", "ACCEPTED/ROUND", "TOKENS/ROUND", "DRAFT MS", "VERIFY MS",
+    "DRAFT", "K", "T", "RULE", "ACCEPTED/TESTED", "ACCEPTED/ROUND", "TOKENS/ROUND", "95 %", "DRAFT MS", "VERIFY MS",
     "PREDICTED SPEED-UP",
 )  # fmt: skip
 
@@ -188,6 +189,7 @@ def _cells(row: Forecast) -> tuple[str, ...]:
         "" if plain else _number(row.acceptance),
         "" if plain else _number(row.accepted_per_round),
         _number(row.tokens_per_round),
+        "" if plain else _within(row.tokens_per_round_interval),
         "" if plain else _number(row.draft_ms, 1),
         _number(row.verify_ms, 1),
         _number(row.speedup, 2),
@@ -201,7 +203,6 @@ def confirmation(confirmed: Sequence[Confirmed]) -> str:
     )  # fmt: skip
     rows = []
     for c in confirmed:
-        interval = c.measured.speedup_interval
         rows.append(
             (
                 safe(c.predicted.draft),
@@ -212,13 +213,17 @@ def confirmation(confirmed: Sequence[Confirmed]) -> str:
                 "n/a" if c.off is None else f"{c.off:+.1%}",
                 _number(c.predicted.speedup, 2),
                 _number(c.measured.speedup, 2),
-                f"{interval.low:.2f} to {interval.high:.2f}" if interval else "n/a",
+                _within(c.measured.speedup_interval),
             )
         )
     failures = [
         f"{safe(c.predicted.name)}: {safe(c.measured.failure.message)}" for c in confirmed if c.measured.failure
     ]
     return "\n".join([columns([heads, *rows]), *failures])
+
+
+def _within(interval: Interval | None) -> str:
+    return f"{interval.low:.2f} to {interval.high:.2f}" if interval else "n/a"
 
 
 def _number(value: float | None, digits: int = 3) -> str:

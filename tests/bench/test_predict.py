@@ -76,6 +76,7 @@ def test_at_temperature_0_every_row_is_the_one_of_the_sweep() -> None:
         assert told.acceptance == row.acceptance
         assert told.accepted_per_round == row.accepted_per_round
         assert told.tokens_per_round == row.tokens_per_round
+        assert told.tokens_per_round_interval == row.tokens_per_round_interval is not None
         assert told.reached[: len(row.reached)] == row.reached and told.kept[: len(row.kept)] == row.kept
     assert found.tokens == next(row.tokens for row in rows_of(bench) if row.cell.baseline)
 
