@@ -217,12 +217,12 @@ class _Run:
                 at = len(text.tokens) * (i + 1) // (here + 1)
                 place = Place(text.ids, text.start, at, *self._rules_of(temperature))
                 lengths = [k for k in self._plan.ks if len(place.context) + k < room]
-                self._check(Progress(f"Following {words}"))
+                self._check(Progress(f"Following {words}", unit="tokens"))
                 began = self._clock()
                 time_target(found.target, self._target, place, lengths, rng, self._clock)
                 limit_s = self._clock() - began
                 for draft, drafter in self._drafters.items():
-                    self._check(Progress(f"Following {words}"))
+                    self._check(Progress(f"Following {words}", unit="tokens"))
                     times = found.drafts.setdefault(draft, DraftTimes())
                     time_draft(times, drafter, place, _few(self._plan.ks), rng, self._clock, limit_s)
 

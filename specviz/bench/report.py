@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from specviz.bench.alarms import alarms
 from specviz.bench.compare import Change, Comparison
 from specviz.bench.plan import Cell
 from specviz.bench.results import Bench
@@ -27,6 +28,7 @@ def summary(bench: Bench) -> dict[str, Any]:
         "seconds": bench.seconds,
         "verdict": {f"{t:g}": verdict(rows, t).words for t in bench.plan.temperatures},
         "failures": [f"{bench.plan.cells()[f.cell].name}: {f.message}" for f in bench.failures],
+        "alarms": alarms(bench),
         "left_out": {bench.prompts[i].id: why for i, why in bench.left_out.items()},
         "rows": [row.to_json() for row in rows],
     }
@@ -39,6 +41,7 @@ def text(bench: Bench) -> str:
     lines += [f"{p}: {why}" for p, why in ((bench.prompts[i].id, why) for i, why in bench.left_out.items())]
     lines += [f"Not measured: {bench.plan.cells()[f.cell].name}: {f.message} {f.remedy}" for f in bench.failures]
     lines += [said for row in rows if (said := _differs(row))]
+    lines += [f"Doubtful: {said}" for said in alarms(bench)]
     if bench.missing:
         lines.append(f"{bench.missing:,} of {bench.total:,} runs are still to be measured.")
     for temperature in bench.plan.temperatures:

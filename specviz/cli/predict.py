@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_
 from specviz.environment import environment
 from specviz.errors import DownloadError, SettingsError, StoppedError
 from specviz.pair import Pair
+from specviz.ports import Progress
 from specviz.settings import RULES, Settings, draft_name
 
 _HELP = """\
@@ -115,14 +118,19 @@ def _predict(
     stopping: Any,
 ) -> tuple[Prediction, list[Confirmed] | None]:
     """The prediction, which is printed at once, and what was measured of it; None where that was stopped."""
-    progress, builder = ProgressLine(), catalog.Builder(variables)
+    line, builder = ProgressLine(), catalog.Builder(variables)
+
+    def progress(told: Progress) -> None:
+        # A line per stage where lines stay, and none per text or run.
+        many = told.unit in ("tokens", "runs") and not sys.stderr.isatty()
+        line(replace(told, what="Measuring" if told.unit == "runs" else "Predicting") if many else told)
 
     def open_pair(settings: Settings) -> Pair:
         return builder.build(settings, progress, stopping)
 
     try:
         found = predict(plan, prompts, open_pair, given=given, on_progress=progress, cancelled=stopping)
-        progress.clear()
+        line.clear()
         if not options.json:
             print(table(found))
         if not confirming:
@@ -132,7 +140,7 @@ def _predict(
         except StoppedError:
             return found, None
     finally:
-        progress.clear()
+        line.clear()
 
 
 def _plan(options: argparse.Namespace, variables: Mapping[str, str]) -> Plan:

@@ -10,6 +10,7 @@ import streamlit as st
 from specviz.bench.compare import Change, Comparison, compare
 from specviz.bench.results import Bench, loads, read
 from specviz.errors import SpecvizError
+from specviz.events import Error
 from specviz.ui import page, session
 from specviz.ui.bench_controls import start
 from specviz.ui.session import Catalog, Visit
@@ -107,9 +108,10 @@ def _go_on(catalog: Catalog, bench: Bench, path: Path | None) -> None:
         start(catalog, bench, path or catalog.benchmark_folder() / f"resumed-{round(bench.started_at)}.json")
     except SpecvizError as error:
         visit.refuse(words.complaint(error), {"bench": "saved"}, of="saved")
-    except Exception:
-        log.exception("a benchmark could not be resumed")
-        raise
+    except Exception as exc:
+        # In a callback it would replace the whole page by a traceback.
+        log.exception("a benchmark could not be gone on with")
+        visit.refuse(words.complaint(Error.of(exc)), {"bench": "saved"}, of="saved")
 
 
 def _comparison(found: Comparison, title: str) -> None:

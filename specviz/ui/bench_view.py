@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from specviz.bench.alarms import alarms
 from specviz.bench.export import to_csv, to_parquet
 from specviz.bench.results import Bench, dumps
 from specviz.bench.rows import Row, rows_of
@@ -125,6 +126,8 @@ def _complaints(bench: Bench) -> None:
             words.escape_markdown(f"{cells[failure.cell].name} was not measured: {failure.message} {failure.remedy}"),
             icon=":material/warning:",
         )
+    for alarm in alarms(bench):
+        st.warning(words.escape_markdown(alarm), icon=":material/warning:")
     if bench.left_out:
         told = "; ".join(f"{bench.prompts[i].id}: {why}" for i, why in bench.left_out.items())
         st.warning(words.escape_markdown(f"Prompts that were left out: {told}"), icon=":material/warning:")

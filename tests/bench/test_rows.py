@@ -109,6 +109,20 @@ def test_the_winner_is_told_with_its_margin() -> None:
     assert found.words.startswith("toy with K = 4: 2.00 ×") and "ngram with K = 4 is next, 60 % behind." in found.words
 
 
+def test_the_faster_one_wins_and_not_the_one_that_keeps_more() -> None:
+    """CASES 34."""
+    plan = Plan(Settings(target="toy", draft="none"), drafts=("ngram", "toy"), ks=(4,))
+    made = {0: (100.0, 100, 0), 1: (70.0, 60, 40), 2: (90.0, 25, 75)}
+    runs = [
+        trial(c, p, tokens=101, rounds=rounds, accepted=kept, ms=ms)
+        for c, (ms, rounds, kept) in made.items()
+        for p in range(4)
+    ]
+    rows = rows_of(Bench(plan, tuple(BenchPrompt(str(i), "a", "x") for i in range(4)), runs))
+    assert (rows[2].tokens_per_round or 0) > (rows[1].tokens_per_round or 0)
+    assert verdict(rows, 0.0).words.startswith("ngram with K = 4: 1.43 ×")
+
+
 def test_nothing_measured_is_not_known_and_never_zero() -> None:
     rows = rows_of(bench(trial(0, 0, tokens=1, rounds=1, ms=0.0)))
     assert rows[1].acceptance is None and rows[1].tokens_per_round is None and rows[1].speedup is None
