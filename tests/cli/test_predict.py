@@ -73,10 +73,13 @@ def test_bad_input_is_refused_before_any_work(more: list[str], said: str, capsys
 def test_ctrl_c_ends_it_without_a_half_done_table() -> None:
     many = [*TOY, "--max-tokens", "1024", "--temperature", "0.5", "0.6", "0.7", "0.8", "0.9", "1"]
     command = [sys.executable, "-m", "specviz", *many]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    # pytest may have been started in the background, where interrupts are ignored, and a child would inherit that.
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:  # fmt: skip
         assert process.stderr is not None
-        while "Following" not in process.stderr.readline():
-            pass
+        assert any("Predicting" in line for line in process.stderr)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130 and not out and "Stopping" in err
