@@ -7,15 +7,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from specviz import trace
 from specviz.bench.results import Bench, dumps, write
 from specviz.bench.sweep import Sweep
 from specviz.connection import Secret
-from specviz.environment import environment, secrets
 from specviz.errors import SettingsError
-from specviz.events import Error, Event
-from specviz.job import Queue, Task
+from specviz.events import Error
+from specviz.job import Queue
 from specviz.pair import PairBuilder
+from specviz.task import Task
 
 #: Written at most this often: a file of many runs is some hundred kilobytes.
 SAVE_EVERY_S = 5.0
@@ -27,22 +26,15 @@ class BenchJob(Task):
     Attributes:
         bench: what is to be measured, and what was; changed by the host's thread, see `snapshot`.
         path: where it is saved as it goes; None for nowhere.
-        error: why it ended before its time.
         unsaved: why the file could not be written; empty while it can.
     """
 
     def __init__(self, bench: Bench, queue_of: Queue, path: Path | None = None, key: Secret | None = None) -> None:
         super().__init__(bench.plan.settings, queue_of, key)
         self.bench, self.path = bench, path
-        self.error: Error | None = None
         self.unsaved = ""
         self._paused = threading.Event()
         self._saved_at = 0.0
-
-    @property
-    def live(self) -> bool:
-        """Whether more will come of it."""
-        return not self._finished.is_set()
 
     @property
     def paused(self) -> bool:
@@ -64,18 +56,6 @@ class BenchJob(Task):
 
     # What follows is the host's side.
 
-    def put(self, event: Event) -> bool:
-        """Take what went wrong; that it was stopped is no failure."""
-        if isinstance(event, Error) and not self.cancelled():
-            found = trace.without(event, secrets(environment(), self._key))
-            assert isinstance(found, Error)
-            self.error = found
-        return True
-
-    def ended_early(self) -> Error:
-        """What stands for the end of a sweep that was stopped."""
-        return Error("StoppedError", "The benchmark was stopped.")
-
     def do(self, builder: PairBuilder) -> None:
         """Measure what is missing, and save it as it comes."""
         self.phase = "running"
@@ -96,11 +76,8 @@ class BenchJob(Task):
             self._save()
 
     def _hide_secrets(self) -> None:
-        """A server may answer with what it was sent."""
-        hidden = secrets(environment(), self._key)
         for i, failure in enumerate(self.bench.failures):
-            told = trace.without(Error("", failure.message, failure.remedy), hidden)
-            assert isinstance(told, Error)
+            told = self.without_secrets(Error("", failure.message, failure.remedy))
             self.bench.failures[i] = replace(failure, message=told.message, remedy=told.remedy)
 
     def _save(self) -> None:

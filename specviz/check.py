@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from specviz import trace
 from specviz.connection import Secret
 from specviz.environment import environment, secrets
-from specviz.events import Error, Event
-from specviz.job import Queue, Task
+from specviz.job import Queue
 from specviz.pair import PairBuilder
 from specviz.settings import Settings
+from specviz.task import Task
 from specviz.trial import Trial, Tried, try_draft, try_target
 
 
@@ -20,33 +19,14 @@ class Check(Task):
     Attributes:
         what: which of the two.
         result: what came of it; None before the end, after a failure, and when it was stopped.
-        error: why it failed.
     """
 
     def __init__(self, what: Tried, settings: Settings, queue_of: Queue, key: Secret | None = None) -> None:
         super().__init__(settings, queue_of, key)
         self.what = what
         self.result: Trial | None = None
-        self.error: Error | None = None
-
-    @property
-    def live(self) -> bool:
-        """Whether more will come of it."""
-        return not self._finished.is_set()
 
     # What follows is the host's side.
-
-    def put(self, event: Event) -> bool:
-        """Take what went wrong; that it was stopped is no failure."""
-        if isinstance(event, Error) and not self.cancelled():
-            found = trace.without(event, secrets(environment(), self._key))
-            assert isinstance(found, Error)
-            self.error = found
-        return True
-
-    def ended_early(self) -> Error:
-        """What stands for the end of a test that was stopped."""
-        return Error("StoppedError", "The test was stopped.")
 
     def do(self, builder: PairBuilder) -> None:
         """Build what is tested, and try it."""

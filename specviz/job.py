@@ -8,7 +8,6 @@ from typing import Literal, Protocol
 
 from specviz.connection import Secret
 from specviz.events import Event
-from specviz.pair import PairBuilder
 from specviz.ports import Progress
 from specviz.settings import Settings
 
@@ -95,11 +94,3 @@ class Job:
         self.phase, self.progress = "finished", None
         self._key = None
         self._finished.set()
-
-
-class Task(Job):
-    """A job that knows itself what is to be done."""
-
-    def do(self, builder: PairBuilder) -> None:
-        """Do it, in the host's thread."""
-        raise NotImplementedError

@@ -19,12 +19,13 @@ from specviz.connection import Secret
 from specviz.decoding import speculative
 from specviz.errors import RunError, SpecvizError
 from specviz.events import Done, Error
-from specviz.job import Job, Task
+from specviz.job import Job
 from specviz.pair import Pair, PairBuilder
 from specviz.ports import Distant, Target
 from specviz.prompt import prepare, refuse_empty
 from specviz.run import ABANDONED_AFTER_S, Run
 from specviz.settings import Settings
+from specviz.task import Task
 from specviz.trial import Tried
 
 log = logging.getLogger(__name__)

@@ -38,6 +38,7 @@ LEVELS = {
     "specviz.bench": 2,
     "specviz.bench_job": 3,
     "specviz.run": 3,
+    "specviz.task": 3,
     "specviz.check": 3,
     "specviz.runner": 3,
     "specviz.models": 3,
@@ -59,7 +60,9 @@ ISLANDS = {
     "specviz.targets": "targets",
     "specviz.views": "views",
     "specviz.run": "runs",
+    "specviz.task": "runs",
     "specviz.check": "runs",
+    "specviz.bench_job": "runs",
     "specviz.runner": "runs",
 }
 STDLIB_ONLY = {"specviz", "specviz.errors", "specviz.settings", "specviz.events", "specviz.packed"}

@@ -13,16 +13,17 @@ from specviz import catalog
 from specviz.bench import report
 from specviz.bench.compare import compare
 from specviz.bench.export import to_csv, to_parquet
-from specviz.bench.plan import PLAIN, Plan
+from specviz.bench.plan import PLAIN
 from specviz.bench.results import Bench, dumps, read, write, write_bytes
 from specviz.bench.rows import rows_of
-from specviz.bench.sweep import Sweep, baselines_of, new_bench, seconds_left
+from specviz.bench.sweep import Sweep, new_bench, seconds_left
+from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of
 from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt, write_json
 from specviz.environment import environment, secrets
 from specviz.errors import SettingsError
 from specviz.ports import Progress
-from specviz.settings import RULES, VERIFICATIONS, Settings, draft_name
+from specviz.settings import VERIFICATIONS
 
 _HELP = """\
 Measure drafts at several K on a suite of prompts, against plain decoding that is measured among them: cells and prompts
@@ -56,24 +57,13 @@ def add_bench(commands: Any) -> None:
     p.add_argument("--base-url", dest="base_url", metavar="URL", help="of a remote target's API")
     p.add_argument("--tokenizer", metavar="NAME", help="where a remote target's tokenizer comes from")
     p.add_argument("--verification", choices=VERIFICATIONS, help="how a remote target verifies (default: auto)")
-    p.add_argument("--draft", type=draft_name, nargs="+", metavar="NAME", help="drafts; none is plain decoding")
-    p.add_argument("--k", type=int, nargs="+", metavar="K", help="tokens drafted a round (default: 1 2 4 8)")
-    p.add_argument("--temperature", type=float, nargs="+", metavar="T", help="0 to 2 (default: 0)")
-    p.add_argument("--rule", choices=RULES, nargs="+", help="acceptance rules (default: probabilistic)")
+    add_plan_options(p)
     add_suite_options(p)
     p.add_argument("--repeats", type=int, default=1, metavar="N", help="of each cell on each prompt (default: 1)")
     p.add_argument(
         "--warm-up", type=int, default=8, dest="warm_up", metavar="N", help="tokens before a cell counts (default: 8)"
     )
-    p.add_argument("--max-tokens", type=int, dest="max_tokens", metavar="N", help="of an answer (default: 128)")
-    p.add_argument("--top-k", type=int, dest="top_k", help="keep only this many tokens; 0 is off")
-    p.add_argument("--top-p", type=float, dest="top_p", help="keep only the nucleus of this mass; 1 is off")
-    p.add_argument("--tau", type=float, help="the bar of the rule threshold (default: 0.3)")
-    p.add_argument(
-        "--min-confidence", type=float, dest="min_confidence", metavar="P",
-        help="where drafts end early (default: each draft's own)",
-    )  # fmt: skip
-    p.add_argument("--seed", type=int, help="of draws, order and intervals (default: 0)")
+    add_sampling_options(p)
     p.add_argument("--simulated-rtt-ms", type=float, dest="simulated_rtt_ms", metavar="MS", help="a simulated network")
     p.add_argument("--simulated-jitter-ms", type=float, dest="simulated_jitter_ms", metavar="MS", help="and its jitter")
     p.add_argument("--out", type=Path, metavar="FILE", help="the JSON file (default: bench-DATE-TIME.json)")
@@ -97,12 +87,6 @@ def add_compare(commands: Any) -> None:
     p.add_argument("before", type=Path, metavar="BEFORE.json")
     p.add_argument("after", type=Path, metavar="AFTER.json")
     p.set_defaults(run=_compare)
-
-
-_FIELDS = (
-    "target", "max_tokens", "top_k", "top_p", "tau", "seed", "tokenizer", "verification", "simulated_rtt_ms",
-    "simulated_jitter_ms",
-)  # fmt: skip
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -135,23 +119,7 @@ def _run(options: argparse.Namespace) -> int:
 def _new(options: argparse.Namespace, variables: Mapping[str, str]) -> Bench:
     if not options.draft:
         raise SettingsError("No draft is named.", "Give --draft NAME …, for example --draft ngram none.")
-    given = {name: getattr(options, name) for name in _FIELDS}
-    given["draft"] = options.draft[0]
-    settings = Settings.resolve(given, environment=variables)
-    plan = Plan(
-        settings,
-        drafts=tuple(options.draft),
-        ks=tuple(options.k or (1, 2, 4, 8)),
-        temperatures=tuple(options.temperature or (settings.temperature,)),
-        rules=tuple(options.rule or (settings.rule,)),
-        baselines=baselines_of(settings),
-        suite=str(options.suite),
-        repeats=options.repeats,
-        warm_up=options.warm_up,
-        min_confidence=options.min_confidence,
-    )
-    for draft in plan.drafts:
-        catalog.check(Settings.resolve({**given, "draft": draft}, environment=variables), variables)
+    plan = plan_of(options, variables, options.repeats, options.warm_up)
     suite = suite_of(options)
     if plan.drafts == (PLAIN,):
         print("Only plain decoding is measured: no draft is named beside none.", file=sys.stderr)

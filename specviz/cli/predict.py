@@ -19,14 +19,14 @@ from specviz.bench.prediction import Forecast, Prediction
 from specviz.bench.results import write
 from specviz.bench.statistics import Interval
 from specviz.bench.suites import BenchPrompt
-from specviz.bench.sweep import baselines_of
+from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of, settings_of
 from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.environment import environment
 from specviz.errors import DownloadError, SettingsError, StoppedError
 from specviz.pair import Pair
 from specviz.ports import Progress
-from specviz.settings import RULES, Settings, draft_name
+from specviz.settings import Settings
 
 _HELP = """\
 Rank drafts, and K for each, from one text per prompt. The target writes each text once, every draft is led along it,
@@ -49,20 +49,9 @@ def add_predict(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     p.add_argument("--target", help="local:NAME or toy (default: local:smollm2-135m)")
-    p.add_argument("--draft", type=draft_name, nargs="+", required=True, metavar="NAME", help="drafts to rank")
-    p.add_argument("--k", type=int, nargs="+", default=[1, 2, 4, 8], metavar="K", help="(default: 1 2 4 8)")
-    p.add_argument("--temperature", type=float, nargs="+", metavar="T", help="0 to 2 (default: 0)")
-    p.add_argument("--rule", choices=RULES, nargs="+", help="acceptance rules (default: probabilistic)")
+    add_plan_options(p)
     add_suite_options(p)
-    p.add_argument("--max-tokens", type=int, dest="max_tokens", metavar="N", help="of a text (default: 128)")
-    p.add_argument("--top-k", type=int, dest="top_k", help="keep only this many tokens; 0 is off")
-    p.add_argument("--top-p", type=float, dest="top_p", help="keep only the nucleus of this mass; 1 is off")
-    p.add_argument("--tau", type=float, help="the bar of the rule threshold (default: 0.3)")
-    p.add_argument(
-        "--min-confidence", type=float, dest="min_confidence", metavar="P",
-        help="where drafts end early (default: each draft's own)",
-    )  # fmt: skip
-    p.add_argument("--seed", type=int, help="of every draw (default: 0)")
+    add_sampling_options(p)
     p.add_argument("--given", action="store_true", help="follow the prompts' answers instead of texts of the target's")
     p.add_argument(
         "--confirm", action=argparse.BooleanOptionalAction,
@@ -71,9 +60,6 @@ def add_predict(commands: Any) -> None:
     p.add_argument("--out", type=Path, metavar="FILE", help="write everything as JSON too")
     p.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     p.set_defaults(run=_run)
-
-
-_FIELDS = ("target", "max_tokens", "top_k", "top_p", "tau", "seed")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -144,21 +130,11 @@ def _predict(
 
 
 def _plan(options: argparse.Namespace, variables: Mapping[str, str]) -> Plan:
-    given = {name: getattr(options, name) for name in _FIELDS} | {"draft": options.draft[0]}
-    settings = Settings.resolve(given, environment=variables)
-    refuse_remote(settings)
-    plan = Plan(
-        settings,
-        drafts=tuple(options.draft),
-        ks=tuple(options.k),
-        temperatures=tuple(options.temperature or (settings.temperature,)),
-        rules=tuple(options.rule or (settings.rule,)),
-        baselines=baselines_of(settings),
-        suite=str(options.suite),
-        min_confidence=options.min_confidence,
-    )
-    for draft in plan.drafts:
-        catalog.check(Settings.resolve({**given, "draft": draft}, environment=variables), variables)
+    if not options.draft:
+        raise SettingsError("No draft is named.", "Give --draft NAME …, for example --draft ngram.")
+    # First: for a server nothing is missing but the ability.
+    refuse_remote(settings_of(options, options.draft[0], variables))
+    plan = plan_of(options, variables)
     if set(plan.drafts) == {"none"}:
         raise SettingsError("Plain decoding alone needs no prediction.", "Name a draft beside none.")
     return plan
