@@ -2,9 +2,10 @@
 
     python tools/screenshot.py            the default pair: downloads the default model on first use
     python tools/screenshot.py --toy      the toy pair: no download
+    python tools/screenshot.py --bench FILE   the Benchmark page with a saved benchmark, instead
 
 Starts the page on a free port, runs one of its examples in the light and the dark theme, and writes docs/live-light.png
-and docs/live-dark.png.
+and docs/live-dark.png; or docs/benchmark-light.png and docs/benchmark-dark.png.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ START_S, RUN_S = 60, 600
 WIDTH, HEIGHT = 1440, 1480
 #: Charts of a run whose target is in this process.
 CHARTS = 6
+BENCH_CHARTS, BENCH_HEIGHT = 4, 1560
 
 
 def main() -> None:
@@ -41,14 +43,18 @@ def main() -> None:
     parser.add_argument("--toy", action="store_true", help="use the toy pair, which needs no download")
     parser.add_argument("--example", default="Fix a text", help="name of the example prompt to run")
     parser.add_argument("--folder", type=Path, default=ROOT / "docs", help="where the pictures go")
+    parser.add_argument("--bench", type=Path, metavar="FILE", help="a saved benchmark, for the Benchmark page")
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     toy = {"SPECVIZ_TARGET": "toy", "DRAFT_MODEL": "toy", "TEMPERATURE": "0.7"} if chosen.toy else {}
     with _page(toy) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox", "--disable-gpu"])
         for scheme in ("light", "dark"):
-            target = chosen.folder / f"live-{scheme}.png"
-            _take(browser, url, scheme, chosen.example, target)
+            target = chosen.folder / f"{'benchmark' if chosen.bench else 'live'}-{scheme}.png"
+            if chosen.bench:
+                _take_bench(browser, url, scheme, chosen.bench, target)
+            else:
+                _take(browser, url, scheme, chosen.example, target)
             print(target)
         browser.close()
 
@@ -70,6 +76,23 @@ def _take(browser: Browser, url: str, scheme: str, example: str, target: Path) -
     page.mouse.move(WIDTH - 10, 10)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1_000)  # hover and progress animations come to rest
+    page.screenshot(path=target)
+    page.close()
+
+
+def _take_bench(browser: Browser, url: str, scheme: str, bench: Path, target: Path) -> None:
+    page = browser.new_page(viewport={"width": WIDTH, "height": BENCH_HEIGHT}, color_scheme=scheme)  # type: ignore[arg-type]
+    page.goto(url)
+    page.get_by_role("link", name="Benchmark").click()
+    page.get_by_text("Saved benchmarks: open, go on, compare").click()
+    page.locator("input[type=file]").first.set_input_files(bench)
+    page.get_by_role("button", name="Open", exact=True).click()
+    page.wait_for_function("(n) => document.querySelectorAll('.js-plotly-plot').length === n", arg=BENCH_CHARTS)
+    page.get_by_text("Saved benchmarks: open, go on, compare").scroll_into_view_if_needed()
+    page.mouse.move(WIDTH - 10, 10)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(1_000)
+    page.get_by_role("button", name="Measure", exact=True).scroll_into_view_if_needed()
     page.screenshot(path=target)
     page.close()
 

@@ -23,14 +23,14 @@ _MOST = 50
 
 def show_saved(catalog: Catalog, visit: Visit) -> None:
     """Draw the list, and the comparison with what is looked at."""
-    files = _files(catalog.benchmark_folder())
+    files = saved_files(catalog.benchmark_folder())
     with st.expander("Saved benchmarks: open, go on, compare", expanded=visit.opened is not None):
         st.caption(
             "What is measured on this page is saved on this machine as it comes; `specviz bench` writes the same files."
         )
         name = st.selectbox(
             "Saved", list(files), index=None, key="bench_saved", placeholder="choose one, or bring a file",
-            format_func=lambda n: _title(files[n]) if n in files else n,
+            format_func=lambda n: title_of(files[n]) if n in files else n,
         )  # fmt: skip
         brought = st.file_uploader("A file of a benchmark", ["json"], key="bench_upload")
         try:
@@ -59,7 +59,7 @@ def show_saved(catalog: Catalog, visit: Visit) -> None:
         page.show_error(refusal)
 
 
-def _files(folder: Path) -> dict[str, Path]:
+def saved_files(folder: Path) -> dict[str, Path]:
     """The newest first, by name."""
     try:
         found = sorted(folder.glob("*.json"), key=lambda p: p.stat().st_mtime, reverse=True)
@@ -80,7 +80,8 @@ def _about(path: str) -> str:
     return f"{plan.settings.target}: {drafts}; K {', '.join(map(str, plan.ks))}; {len(bench.prompts)} prompts"
 
 
-def _title(path: Path) -> str:
+def title_of(path: Path) -> str:
+    """What a list calls it."""
     try:
         return words.visible(f"{path.stem} · {_about(str(path))}")
     except OSError:

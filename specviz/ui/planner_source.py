@@ -6,10 +6,12 @@ from typing import Literal
 
 import streamlit as st
 
+from specviz import catalog
 from specviz.bench.measured import Measured, by_hand, from_run
 from specviz.bench.planned import read
 from specviz.errors import SpecvizError
 from specviz.ui import page
+from specviz.ui.bench_saved import saved_files, title_of
 from specviz.ui.bounded import bounded_slider
 from specviz.ui.session import Visit
 from specviz.views import words
@@ -79,11 +81,21 @@ def _by_hand() -> Measured:
 
 
 def _from_file() -> tuple[Measured | None, str]:
-    """A benchmark that was uploaded; it stays until another one is, also while other pages are looked at."""
+    """A benchmark that was saved here or uploaded; it stays until another one is chosen, also on other pages."""
+    files = saved_files(catalog.benchmark_folder())
+    name = st.selectbox(
+        "Measured on this machine", list(files), index=None, key="planner_saved",
+        placeholder="choose one, or bring a file",
+        format_func=lambda n: title_of(files[n]) if n in files else n,
+    )  # fmt: skip
     given = st.file_uploader("Benchmark or prediction, as JSON", type=["json"], key="planner_file", help=_HOW_TO_SAVE)
-    if given is not None and st.session_state.get("planner_given") != given.file_id:
-        st.session_state["planner_given"] = given.file_id
-        st.session_state["planner_read"] = _read(given.getvalue())
+    if given is not None:
+        _take(given.file_id, given.getvalue())
+    elif name in files:
+        try:
+            _take(f"{name}_{files[name].stat().st_mtime_ns}", files[name].read_bytes())
+        except OSError as exc:
+            page.show_error(words.escape_markdown(f"Cannot read {name}: {exc.strerror or exc}."))
     complaint, found = st.session_state.get("planner_read", ("", []))
     if complaint:
         page.show_error(complaint)
@@ -95,6 +107,13 @@ def _from_file() -> tuple[Measured | None, str]:
     )  # fmt: skip
     at = at if at is not None and at < len(found) else 0
     return found[at], f"file_{st.session_state.get('planner_given')}_{at}"
+
+
+def _take(tag: str, data: bytes) -> None:
+    """Read it, unless it was read already."""
+    if st.session_state.get("planner_given") != tag:
+        st.session_state["planner_given"] = tag
+        st.session_state["planner_read"] = _read(data)
 
 
 _HOW_TO_SAVE = "What `python -m specviz bench` and `predict` write, or the Benchmark page saves."

@@ -213,6 +213,19 @@ def _upload(page: AppTest, data: bytes) -> AppTest:
     return page
 
 
+def test_what_the_benchmark_page_has_saved_is_a_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("SPECVIZ_CACHE", str(tmp_path))
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "one.json").write_text(dumps(_bench()))
+    (tmp_path / "benchmarks" / "bad.json").write_text("{}")
+    page = _from_file()
+    assert "Nothing to plan from yet" in page.info[0].value
+    page.selectbox(key="planner_saved").set_value("one.json").run()
+    assert not page.exception and not page.error and page.selectbox(key="planner_row").options
+    page.selectbox(key="planner_saved").set_value("bad.json").run()
+    assert not page.exception and page.error
+
+
 def _from_file() -> AppTest:
     page = _planner()
     page.radio(key="planner_source").set_value("file").run()
