@@ -86,7 +86,7 @@ def _take_bench(browser: Browser, url: str, scheme: str, bench: Path, target: Pa
     page.get_by_role("link", name="Benchmark").click()
     page.get_by_text("Saved benchmarks: open, go on, compare").click()
     page.locator("input[type=file]").first.set_input_files(bench)
-    page.get_by_role("button", name="Open", exact=True).click()
+    page.get_by_text("Open", exact=True).click()
     page.wait_for_function("(n) => document.querySelectorAll('.js-plotly-plot').length === n", arg=BENCH_CHARTS)
     page.get_by_text("Saved benchmarks: open, go on, compare").scroll_into_view_if_needed()
     page.mouse.move(WIDTH - 10, 10)

@@ -63,6 +63,8 @@ def _margin(found: Sequence[Row]) -> str:
     best, second = found[0], found[1]
     gain = 100 * ((best.speedup or 0.0) / (second.speedup or 1.0) - 1)
     name = f"{second.cell.draft} with K = {second.cell.k}" + _rule(second, found)
+    if gain < 0.5:
+        return f" {name} is as fast."
     ours, theirs = best.speedup_interval, second.speedup_interval
     if ours and theirs and ours.overlaps(theirs):
         return f" {name} is next, {gain:.0f} % behind: their intervals overlap, so either may be the faster one."

@@ -109,6 +109,13 @@ def test_the_winner_is_told_with_its_margin() -> None:
     assert found.words.startswith("toy with K = 4: 2.00 ×") and "ngram with K = 4 is next, 60 % behind." in found.words
 
 
+def test_an_equal_is_called_one() -> None:
+    plan = Plan(Settings(target="toy", draft="none"), drafts=("ngram", "toy"), ks=(4,))
+    runs = [trial(c, p, tokens=101, rounds=50, ms=ms) for c, ms in enumerate((100.0, 50.0, 50.1)) for p in range(4)]
+    found = verdict(rows_of(Bench(plan, tuple(BenchPrompt(str(i), "a", "x") for i in range(4)), runs)), 0.0)
+    assert found.words.endswith("plain decoding. toy with K = 4 is as fast.")
+
+
 def test_the_faster_one_wins_and_not_the_one_that_keeps_more() -> None:
     """CASES 34."""
     plan = Plan(Settings(target="toy", draft="none"), drafts=("ngram", "toy"), ks=(4,))

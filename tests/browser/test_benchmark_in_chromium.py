@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,11 @@ def _saved(tab: Any, label: str) -> Any:
     return download.value
 
 
+def _under_way(tab: Any) -> None:
+    """Until some runs are done."""
+    tab.page.get_by_text(re.compile(r"· [1-9]\d* of 160 runs")).first.wait_for()
+
+
 def _drawn(tab: Any) -> None:
     tab.page.wait_for_function(
         """(names) => names.every((n) => document.querySelector(`.chart[data-chart=${n}] .main-svg`))
@@ -53,7 +59,7 @@ def test_measure_cancel_go_on_download_and_compare(bench: Any) -> None:
     tab = bench
     _slow_down(tab, "4")
     tab.button("Measure").click()
-    tab.page.get_by_text("runs ·").first.wait_for()
+    _under_way(tab)
     _drawn(tab)
     before = tab.page.locator(".chart").element_handles()
     tab.button("Cancel").click()
@@ -79,7 +85,7 @@ def test_measure_cancel_go_on_download_and_compare(bench: Any) -> None:
 
     _set(tab, "Seed", "7")
     tab.button("Measure").click()
-    tab.page.get_by_text("runs ·").first.wait_for()
+    _under_way(tab)
     tab.button("Cancel").click()
     tab.page.get_by_text("runs are still to be measured").first.wait_for()
     _choose_newest(tab, nth=1)
@@ -104,7 +110,7 @@ def test_a_run_goes_on_while_another_page_is_looked_at(bench: Any) -> None:
     tab = bench
     _slow_down(tab, "2")
     tab.button("Measure").click()
-    tab.page.get_by_text("runs ·").first.wait_for()
+    _under_way(tab)
     tab.page.get_by_role("link", name="Live").click()
     tab.button("Run").wait_for()
     tab.page.get_by_role("link", name="Benchmark").click()
