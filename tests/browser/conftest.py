@@ -29,6 +29,9 @@ from tests.browser.measuring import FIGURES, SCRIPT, Frames, Measured, Server
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+#: What the page costs takes minutes to measure: only when it is asked for.
+collect_ignore_glob = [] if os.environ.get("SPECVIZ_MEASURE") else ["test_measured_*.py"]
+
 ROOT = Path(__file__).parents[2]
 START_S = 60.0
 CHROMIUM_FLAGS = (
