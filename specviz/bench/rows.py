@@ -90,7 +90,7 @@ class Row:
 
 @dataclass(slots=True)
 class _Sum:
-    """The runs of one cell on one prompt."""
+    """Counts of runs: of one cell on one prompt, or of several such sums together."""
 
     tokens: int = 0
     rounds: int = 0
@@ -99,13 +99,13 @@ class _Sum:
     steady_tokens: int = 0
     steady_ms: float = 0.0
 
-    def add(self, t: Trial) -> None:
-        self.tokens += t.tokens
-        self.rounds += t.rounds
-        self.tested += t.tested
-        self.accepted += t.accepted
-        self.steady_tokens += t.steady_tokens
-        self.steady_ms += t.steady_ms
+    def add(self, more: Trial | _Sum) -> None:
+        self.tokens += more.tokens
+        self.rounds += more.rounds
+        self.tested += more.tested
+        self.accepted += more.accepted
+        self.steady_tokens += more.steady_tokens
+        self.steady_ms += more.steady_ms
 
     @property
     def speed(self) -> float | None:
@@ -220,12 +220,7 @@ def _paired(sums: Sums, plain: Sums, seed: int) -> _Compared:
 def _together(sums: Iterable[_Sum]) -> _Sum:
     whole = _Sum()
     for s in sums:
-        whole.tokens += s.tokens
-        whole.rounds += s.rounds
-        whole.tested += s.tested
-        whole.accepted += s.accepted
-        whole.steady_tokens += s.steady_tokens
-        whole.steady_ms += s.steady_ms
+        whole.add(s)
     return whole
 
 

@@ -44,7 +44,7 @@ def new_bench(plan: Plan, prompts: Sequence[BenchPrompt]) -> Bench:
 
 @dataclass(slots=True)
 class Sweep:
-    """Measures what is missing of a bench, and puts it there.
+    """Measures what is missing of a bench, and puts it there; cells that have failed before are tried again.
 
     Attributes:
         open_pair: makes a drafter and a target for settings; called once per draft. All drafts stay loaded.
@@ -83,7 +83,9 @@ class Sweep:
 
     def _all(self) -> Iterator[Trial | Failure]:
         done = {t.key for t in self.bench.trials}
-        failed = {f.cell for f in self.bench.failures}
+        # A server that was down, or a download that broke off, may do better this time.
+        self.bench.failures.clear()
+        failed: set[int] = set()
         for key in order(self.bench):
             if key in done or key[0] in failed or key[1] in self.bench.left_out:
                 continue

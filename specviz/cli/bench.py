@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from specviz import catalog
-from specviz.bench import report
 from specviz.bench.compare import compare
 from specviz.bench.export import to_csv, to_parquet
 from specviz.bench.plan import PLAIN
 from specviz.bench.results import Bench, dumps, read, write, write_bytes
 from specviz.bench.rows import rows_of
 from specviz.bench.sweep import Sweep, new_bench, seconds_left
+from specviz.cli import bench_report as report
 from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of
 from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt, write_json
@@ -24,6 +24,7 @@ from specviz.environment import environment, secrets
 from specviz.errors import SettingsError
 from specviz.ports import Progress
 from specviz.settings import VERIFICATIONS
+from specviz.views.benchmark.table import duration
 
 _HELP = """\
 Measure drafts at several K on a suite of prompts, against plain decoding that is measured among them: cells and prompts
@@ -135,7 +136,7 @@ def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: A
         if progress.unit == "runs" and not sys.stderr.isatty():
             what = "Measuring"  # a line per stage there, and no line per run
         elif progress.unit == "runs" and (left := seconds_left(bench)) is not None:
-            what += f", {_duration(left)} left"
+            what += f", {duration(left)} left"
         line(Progress(what, progress.done, progress.total, progress.unit))
 
     saved_at = time.monotonic()
@@ -154,11 +155,6 @@ def _save(bench: Bench, path: Path) -> None:
     for secret in secrets(environment()):
         text = text.replace(secret, "[secret]")
     write(text, path)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def _compare(options: argparse.Namespace) -> int:

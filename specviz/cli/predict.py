@@ -17,8 +17,8 @@ from specviz.bench.plan import Plan
 from specviz.bench.predict import predict, refuse_remote
 from specviz.bench.prediction import Forecast, Prediction
 from specviz.bench.results import write
-from specviz.bench.statistics import Interval
 from specviz.bench.suites import BenchPrompt
+from specviz.cli.bench_report import number, within
 from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of, settings_of
 from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
@@ -170,13 +170,13 @@ def _cells(row: Forecast) -> tuple[str, ...]:
         "" if plain else str(row.k),
         f"{row.temperature:g}",
         "" if plain else row.rule,
-        "" if plain else _number(row.acceptance),
-        "" if plain else _number(row.accepted_per_round),
-        _number(row.tokens_per_round),
-        "" if plain else _within(row.tokens_per_round_interval),
-        "" if plain else _number(row.draft_ms, 1),
-        _number(row.verify_ms, 1),
-        _number(row.speedup, 2),
+        "" if plain else number(row.acceptance),
+        "" if plain else number(row.accepted_per_round),
+        number(row.tokens_per_round),
+        "" if plain else within(row.tokens_per_round_interval),
+        "" if plain else number(row.draft_ms, 1),
+        number(row.verify_ms, 1),
+        number(row.speedup, 2),
     )
 
 
@@ -192,23 +192,15 @@ def confirmation(confirmed: Sequence[Confirmed]) -> str:
                 safe(c.predicted.draft),
                 str(c.predicted.k),
                 f"{c.predicted.temperature:g}",
-                _number(c.predicted.tokens_per_round),
-                _number(c.measured.tokens_per_round),
+                number(c.predicted.tokens_per_round),
+                number(c.measured.tokens_per_round),
                 "n/a" if c.off is None else f"{c.off:+.1%}",
-                _number(c.predicted.speedup, 2),
-                _number(c.measured.speedup, 2),
-                _within(c.measured.speedup_interval),
+                number(c.predicted.speedup, 2),
+                number(c.measured.speedup, 2),
+                within(c.measured.speedup_interval),
             )
         )
     failures = [
         f"{safe(c.predicted.name)}: {safe(c.measured.failure.message)}" for c in confirmed if c.measured.failure
     ]
     return "\n".join([columns([heads, *rows]), *failures])
-
-
-def _within(interval: Interval | None) -> str:
-    return f"{interval.low:.2f} to {interval.high:.2f}" if interval else "n/a"
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return "n/a" if value is None else f"{value:.{digits}f}"

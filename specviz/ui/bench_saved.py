@@ -42,11 +42,12 @@ def show_saved(catalog: Catalog, visit: Visit) -> None:
             return
         path = files.get(name or "") if brought is None else None
         with st.container(horizontal=True, gap="xsmall"):
-            st.button("Open", on_click=_open, args=(chosen, title), icon=":material/folder_open:")
+            st.button("Open", on_click=_open, args=(chosen,), icon=":material/folder_open:")
             live = visit.bench is not None and visit.bench.live
             st.button(
-                "Go on", on_click=_go_on, args=(catalog, chosen, path), disabled=live or not chosen.missing,
-                icon=":material/resume:", help=f"{chosen.missing:,} of its runs are still to be measured.",
+                "Go on", on_click=_go_on, args=(catalog, chosen, path), icon=":material/resume:",
+                disabled=live or not (chosen.missing or chosen.failures),
+                help="Measures what is missing, and tries again what has failed.",
             )  # fmt: skip
             if visit.opened is not None and visit.bench is not None:
                 st.button("Back to the newest", on_click=_close)
@@ -94,9 +95,8 @@ def _chosen(files: dict[str, Path], name: str | None, brought: object) -> tuple[
     return (read(files[name]), name) if name in files else (None, "")
 
 
-def _open(bench: Bench, title: str) -> None:
-    visit = session.visit()
-    visit.opened, visit.opened_as = bench, title
+def _open(bench: Bench) -> None:
+    session.visit().opened = bench
 
 
 def _close() -> None:

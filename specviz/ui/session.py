@@ -75,7 +75,7 @@ class Visit:
         pacing: how fast runs are shown. steps: how often a round more was asked for.
         keys: what the visitor has typed to be let in at servers. key_address: what the field for it stands for now.
         bench: the newest benchmark that was started here, or None.
-        opened: the saved benchmark that is looked at instead, and `opened_as` its name.
+        opened: the saved benchmark that is looked at instead.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,6 @@ class Visit:
         self.key_address = ""
         self.bench: BenchJob | None = None
         self.opened: Bench | None = None
-        self.opened_as = ""
         self._lock = threading.Lock()
         self._left_at = -1.0
         self._refused: dict[str, tuple[str, Mapping[str, Any]]] = {}

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from specviz.bench import report
 from specviz.bench.alarms import alarms
 from specviz.bench.results import Bench
+from specviz.cli import bench_report as report
 from tests.bench.test_rows import bench, trial
 
 

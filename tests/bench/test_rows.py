@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.bench import report
 from specviz.bench.compare import compare
 from specviz.bench.export import table, to_csv, to_parquet
 from specviz.bench.plan import Plan
@@ -21,6 +20,7 @@ from specviz.bench.rows import rows_of
 from specviz.bench.statistics import Interval, bootstrap_ratio, bootstrap_share, quartiles
 from specviz.bench.suites import BenchPrompt
 from specviz.bench.verdict import verdict
+from specviz.cli import bench_report as report
 from specviz.errors import SettingsError
 from specviz.events import TimeSplit
 from specviz.settings import Settings

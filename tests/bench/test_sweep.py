@@ -139,6 +139,23 @@ def test_a_draft_that_cannot_be_had_leaves_the_others_alone() -> None:
     )
 
 
+def test_what_has_failed_is_tried_again_when_a_sweep_goes_on() -> None:
+    down = [True]
+
+    def build(settings: Settings) -> Pair:
+        if down[0] and settings.draft == "toy":
+            raise PairingError("The server is down.")
+        return catalog.Builder({}).build(settings)
+
+    bench = new_bench(plan(), PROMPTS)
+    list(Sweep(bench, build).run())
+    assert len(bench.failures) == 2 and bench.missing == 0
+    down[0] = False
+    again = Bench.from_json(bench.to_json())
+    list(Sweep(again, build).run())
+    assert again.failures == [] and len(again.trials) == again.total
+
+
 def test_a_prompt_that_nothing_can_be_decoded_from_is_left_out_and_said() -> None:
     prompts = (PROMPTS[0], BenchPrompt("long", "even", "the " * 5000), BenchPrompt("empty", "odd", "   "))
     bench = run(new_bench(plan(), prompts))

@@ -12,6 +12,7 @@ from specviz.bench.results import Bench
 from specviz.bench.rows import Row, rows_of
 from specviz.bench.statistics import Interval
 from specviz.bench.verdict import verdict
+from specviz.cli.terminal import columns
 
 _HEADS = (
     "CELL", "K", "T", "ACCEPTED/TESTED", "ACCEPTED/ROUND", "TOKENS/ROUND", "BY PROMPT", "TOKENS/S", "BY PROMPT",
@@ -37,7 +38,7 @@ def summary(bench: Bench) -> dict[str, Any]:
 def text(bench: Bench) -> str:
     """A table, what else is to be said about it, and the verdict at each temperature."""
     rows = rows_of(bench)
-    lines = [_columns([_HEADS, *map(_cells, rows)]), ""]
+    lines = [columns([_HEADS, *map(_cells, rows)]), ""]
     lines += [f"{p}: {why}" for p, why in ((bench.prompts[i].id, why) for i, why in bench.left_out.items())]
     lines += [f"Not measured: {bench.plan.cells()[f.cell].name}: {f.message} {f.remedy}" for f in bench.failures]
     lines += [said for row in rows if (said := _differs(row))]
@@ -64,7 +65,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         number(row.tokens_per_second, 2),
         number(row.tokens_per_second_by_prompt, 2),
         number(row.speedup) if row.speedup is not None or speculative else "",
-        _within(row.speedup_interval) if speculative else "",
+        within(row.speedup_interval) if speculative else "",
     )
 
 
@@ -73,7 +74,8 @@ def number(value: float | None, digits: int = 3) -> str:
     return "n/a" if value is None else f"{value:.{digits}f}"
 
 
-def _within(interval: Interval | None) -> str:
+def within(interval: Interval | None) -> str:
+    """From where to where, or n/a."""
     return "n/a" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
 
 
@@ -89,7 +91,7 @@ def comparison(found: Comparison) -> str:
     """The cells that both have, and what else is not the same."""
     heads = ("CELL", "SPEED-UP", "THEN", "BEYOND CHANCE", "TOKENS/ROUND", "THEN", "BEYOND CHANCE")
     body = [(p.cell.name, *_change(p.speedup), *_change(p.tokens_per_round)) for p in found.pairings]
-    lines = [_columns([heads, *body])] if body else ["The two have no cell in common."]
+    lines = [columns([heads, *body])] if body else ["The two have no cell in common."]
     lines += ["", *(f"Not the same: {said}" for said in found.differences)] if found.differences else []
     lines += [*_alone("Only in the first", found.only_before), *_alone("Only in the second", found.only_after)]
     return "\n".join(lines)
@@ -102,13 +104,3 @@ def _change(change: Change) -> tuple[str, str, str]:
 
 def _alone(where: str, cells: Sequence[Cell]) -> list[str]:
     return [f"{where}: {cell.name}" for cell in cells]
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
