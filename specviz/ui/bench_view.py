@@ -44,7 +44,7 @@ def show_bench(visit: Visit) -> None:
         with st.container():
             if job is not None:
                 _progress(job, bench)
-        _results(bench, job.id if job is not None else f"opened {id(bench)}")
+        _results(bench, job.id if job is not None else f"opened {bench.started_at}")
 
     with st.container():
         fragment()
