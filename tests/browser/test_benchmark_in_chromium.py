@@ -47,6 +47,14 @@ def _under_way(tab: Any) -> None:
     tab.page.get_by_text(re.compile(r"· [1-9]\d* of 160 runs")).first.wait_for()
 
 
+def _measure_a_few(tab: Any) -> None:
+    """And pause: whatever is looked at next, the sweep is not over by then."""
+    tab.button("Measure").click()
+    _under_way(tab)
+    tab.button("Pause").click()
+    tab.page.get_by_text("Paused: Resume goes on").wait_for()
+
+
 def _drawn(tab: Any) -> None:
     tab.page.wait_for_function(
         """(names) => names.every((n) => document.querySelector(`.chart[data-chart=${n}] .main-svg`))
@@ -57,9 +65,8 @@ def _drawn(tab: Any) -> None:
 
 def test_measure_cancel_go_on_download_and_compare(bench: Any) -> None:
     tab = bench
-    _slow_down(tab, "4")
-    tab.button("Measure").click()
-    _under_way(tab)
+    _slow_down(tab, "5")
+    _measure_a_few(tab)
     _drawn(tab)
     before = tab.page.locator(".chart").element_handles()
     tab.button("Cancel").click()
@@ -84,8 +91,7 @@ def test_measure_cancel_go_on_download_and_compare(bench: Any) -> None:
     assert bars == 8
 
     _set(tab, "Seed", "7")
-    tab.button("Measure").click()
-    _under_way(tab)
+    _measure_a_few(tab)
     tab.button("Cancel").click()
     tab.page.get_by_text("runs are still to be measured").first.wait_for()
     _choose_newest(tab, nth=1)
@@ -108,7 +114,7 @@ def _choose_newest(tab: Any, nth: int = 0) -> None:
 
 def test_a_run_goes_on_while_another_page_is_looked_at(bench: Any) -> None:
     tab = bench
-    _slow_down(tab, "2")
+    _slow_down(tab, "5")
     tab.button("Measure").click()
     _under_way(tab)
     tab.page.get_by_role("link", name="Live").click()
