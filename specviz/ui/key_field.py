@@ -7,6 +7,8 @@ from typing import Literal
 import streamlit as st
 
 from specviz.errors import SettingsError
+from specviz.ui import session
+from specviz.ui.clicks import whole
 from specviz.ui.keys import LONGEST_BYTES
 from specviz.ui.parts.key_field import show_key_field as draw_key_field
 from specviz.ui.session import Visit
@@ -28,11 +30,6 @@ _BUTTON: dict[State, str] = {"environment": "Change", "set": "Forget"}
 
 def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
     """Draw it for the address of `url`; an empty one keeps it closed."""
-    complaint = ""
-    try:
-        take_key(visit)
-    except SettingsError as error:
-        complaint = str(error)
     state: State = "closed" if not url else "set" if visit.keys.get(url) else "empty"
     if state == "empty" and from_environment:
         state = "environment"
@@ -43,14 +40,14 @@ def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
             "state": state,
             "said": _SAID[state],
             "button": _BUTTON.get(state, ""),
-            "note": complaint,
+            "note": str(visit.key_complaint or ""),
             "pad": visit.keys.pad.to_json(),
             "tooLong": f"A key has at most {LONGEST_BYTES} characters.",
         },
-        _nothing,
+        _receive,
     )
-    if state == "set":
-        st.caption("In memory until this tab is closed, and for this address alone.")
+    # Also before there is one: a line that came with the key would move the button below from under a click.
+    st.caption("A key stays in memory until this tab is closed, and goes to this address alone.")
 
 
 def take_key(visit: Visit) -> None:
@@ -59,16 +56,27 @@ def take_key(visit: Visit) -> None:
     Whoever needs the key asks this first: a key that was typed right before a click comes together with the click.
 
     Raises:
-        SettingsError: it cannot be a key.
+        SettingsError: what was typed last cannot be a key. Once that has refused a click, the next goes without a key.
     """
+    _take_in(visit)
+    if visit.key_complaint is not None:
+        raise visit.key_complaint
+
+
+@whole
+def _receive() -> None:
+    """The field has sent something. In a callback: a click that comes right after it cuts the page's run short."""
+    _take_in(session.visit())
+
+
+def _take_in(visit: Visit) -> None:
     sent = st.session_state.get(KEY_FIELD) or {}
     url = visit.key_address
     if not url:
         return
-    if sent.get("forget"):
-        visit.keys.forget(url)
-    visit.keys.take(url, sent.get("key"))
-
-
-def _nothing() -> None:
-    """A component reports what it sends only where it has a callback; the next run reads it."""
+    visit.keys.forget(url, sent.get("forget"))
+    try:
+        if visit.keys.take(url, sent.get("key")):
+            visit.key_complaint = None
+    except SettingsError as error:
+        visit.key_complaint = error

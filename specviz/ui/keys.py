@@ -1,7 +1,7 @@
 """Keys to servers, as one visitor has typed them: held beside the visit, never in session state.
 
-What a component sends stays in Streamlit's session state until the page has run, and its debug log prints it. So the
-browser covers a key with a one-time pad that this module made, and only the covered text passes through there.
+What a component sends stays in Streamlit's session state, and its debug log prints it. So the browser covers a key
+with a one-time pad that this module made, and only the covered text is to be found there: the pad is not kept.
 """
 
 from __future__ import annotations
@@ -50,8 +50,11 @@ class Keys:
         """What the next key is to be covered with."""
         return self._pad
 
-    def take(self, url: str, covered: Any) -> None:
+    def take(self, url: str, covered: Any) -> bool:
         """Uncover a key and hold it for the address of `url`. What was taken already changes nothing.
+
+        Returns:
+            Whether there was a new one.
 
         Raises:
             SettingsError: it cannot be a key. The text itself is not in the message.
@@ -59,20 +62,25 @@ class Keys:
         with self._lock:
             key = _uncovered(covered, self._pad)
             if key is None:
-                return
+                return False
             self._pad = self._next(self._pad.number + 1)
         if not key or not key.isascii() or not key.isprintable() or " " in key:
             raise SettingsError(
                 "A key has letters, digits and signs, no spaces and nothing else.", "Copy it again, without quotes."
             )
         self._held[address(url)] = Secret(key)
+        return True
 
     def get(self, url: str) -> Secret | None:
         """The key for the address of `url`, if one was typed."""
         return self._held.get(address(url))
 
-    def forget(self, url: str) -> None:
-        """Drop the key for the address of `url`."""
+    def forget(self, url: str, number: Any) -> None:
+        """Drop the key for the address of `url`, as asked for by who saw the pad of this number; only once for each."""
+        with self._lock:
+            if type(number) is not int or number != self._pad.number:
+                return
+            self._pad = self._next(number + 1)
         self._held.pop(address(url), None)
 
     def clear(self) -> None:

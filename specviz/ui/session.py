@@ -14,6 +14,7 @@ import streamlit as st
 
 from specviz.bench_job import BenchJob
 from specviz.connection import Secret
+from specviz.errors import SettingsError
 from specviz.pace import Pace
 from specviz.settings import Settings
 from specviz.ui.keys import Keys
@@ -74,6 +75,7 @@ class Visit:
         checks: the newest test of the target and of the draft, where there was one. older: those from before the run.
         pacing: how fast runs are shown. steps: how often a round more was asked for.
         keys: what the visitor has typed to be let in at servers. key_address: what the field for it stands for now.
+        key_complaint: why what was typed last is no key.
         bench: the newest benchmark that was started here, or None.
         opened: the saved benchmark that is looked at instead.
     """
@@ -89,6 +91,7 @@ class Visit:
         self.steps = 0
         self.keys = Keys()
         self.key_address = ""
+        self.key_complaint: SettingsError | None = None
         self.bench: BenchJob | None = None
         self.opened: Bench | None = None
         self._lock = threading.Lock()
@@ -192,6 +195,7 @@ class Visit:
     def refuse(self, why: str, asked: Mapping[str, Any], of: str = "run") -> None:
         """Note why a click started nothing, as Markdown, and what it had asked for. `of`: a run or a test."""
         self._refused[of] = (why, asked)
+        self.key_complaint = None
 
     def refusal(self, asked: Mapping[str, Any], of: str = "run") -> str:
         """Why exactly this was refused; empty where it was not, so that a complaint goes once its cause is mended."""

@@ -36,10 +36,10 @@ def _choose_server(tab: Any, url: str, model: str = "toy") -> None:
     _fill(tab, "Tokenizer", "toy")
 
 
-def _until_enabled(tab: Any, button: str) -> None:
+def _until_enabled(tab: Any, button: str, *, enabled: bool = True) -> None:
     from playwright.sync_api import expect
 
-    expect(tab.button(button)).to_be_enabled()
+    expect(tab.page.get_by_role("button", name=button)).to_be_enabled(enabled=enabled, timeout=30_000)
 
 
 def _key_field(tab: Any) -> Any:
@@ -158,7 +158,7 @@ def test_a_server_that_is_not_there_is_a_red_light_with_a_remedy(remote_url: str
     tab.page.get_by_text("Key set for this session").wait_for()
     tab.button("Test the target").click()
     tab.page.get_by_text("trying", exact=True).wait_for()
-    assert tab.page.get_by_role("button", name="Test the draft").is_disabled()
+    _until_enabled(tab, "Test the draft", enabled=False)
     tab.button("Cancel").click()
     tab.page.get_by_text("not tried", exact=True).first.wait_for()
     _until_enabled(tab, "Test the target")
@@ -171,3 +171,25 @@ def test_a_test_of_a_local_pair(toy_url: str, open_tab: Callable) -> None:
         _until_enabled(tab, f"Test the {what}")
         tab.page.get_by_text("answers", exact=True).nth(0 if what == "target" else 1).wait_for()
     assert tab.page.get_by_text("ms to the first token").count() == 2
+
+
+@pytest.mark.parametrize("gap_ms", [0, 10, 40])
+def test_a_key_arrives_however_soon_a_click_follows_it(remote_url: str, open_tab: Callable, gap_ms: int) -> None:
+    tab = open_tab(remote_url)
+    with serve(Toy(key=KEY)) as url:
+        _choose_server(tab, url)
+        tab.page.locator("input[type=password]:enabled").fill(KEY)
+        # In one script, so that nothing but the page's own work lies between the two.
+        tab.page.evaluate(
+            """async (gap) => {
+              const inside = (root, found) => { for (const e of root.querySelectorAll("*")) {
+                if (found(e)) return e;
+                const deeper = e.shadowRoot && inside(e.shadowRoot, found); if (deeper) return deeper; } };
+              inside(document, (e) => e.type === "password").dispatchEvent(new Event("change"));
+              await new Promise((done) => setTimeout(done, gap));
+              [...document.querySelectorAll("button")].find((b) => b.innerText.trim() === "Test the target").click();
+            }""",
+            gap_ms,
+        )
+        tab.page.get_by_text("Key set for this session").wait_for()
+        tab.page.get_by_text("answers", exact=True).wait_for()

@@ -30,10 +30,22 @@ def test_a_covered_key_comes_out_and_its_pad_is_used_up() -> None:
 def test_the_same_message_twice_changes_nothing() -> None:
     keys = Keys()
     sent = covered(KEY, keys.pad)
-    keys.take(URL, sent)
-    keys.forget(URL)
-    keys.take(URL, sent)
+    assert keys.take(URL, sent)
+    forget = keys.pad.number
+    keys.forget(URL, forget)
+    assert not keys.take(URL, sent)
     assert keys.get(URL) is None
+    keys.take(URL, covered(KEY, keys.pad))
+    keys.forget(URL, forget)
+    assert keys.get(URL), "what was asked before the key was typed"
+
+
+@pytest.mark.parametrize("sent", [None, True, False, 1.5, "0", 7, {}])
+def test_only_the_number_of_the_pad_that_is_shown_drops_a_key(sent: object) -> None:
+    keys = Keys()
+    keys.take(URL, covered(KEY, keys.pad))
+    keys.forget(URL, sent)
+    assert keys.get(URL)
 
 
 def test_a_key_is_for_one_address() -> None:

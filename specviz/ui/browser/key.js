@@ -1,5 +1,7 @@
 // A masked field. What is typed leaves it once, covered with the one-time pad that came along, and is cleared here.
-export default ({ parentElement: root, data, setTriggerValue }) => {
+// As state, not as a trigger: what is triggered gets lost when the click that follows comes too soon for the server.
+// The number of the pad tells the server what it has had already.
+export default ({ parentElement: root, data, setStateValue }) => {
   const box = root.querySelector("input");
   const [set, forget] = root.querySelectorAll("button");
   const note = root.querySelector(".note");
@@ -28,13 +30,13 @@ export default ({ parentElement: root, data, setTriggerValue }) => {
       note.hidden = false;
       return;
     }
-    setTriggerValue("key", { number: data.pad.number, key: cover(key).join("") });
+    setStateValue("key", { number: data.pad.number, key: cover(key).join("") });
   };
   // "change" comes with Enter and when the field is left, also towards the Run button.
   box.onchange = send;
   set.onclick = send;
   forget.onclick = () => {
-    if (data.state === "set") return setTriggerValue("forget", true);
+    if (data.state === "set") return setStateValue("forget", data.pad.number);
     show(false);
     box.focus();
   };
