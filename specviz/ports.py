@@ -155,6 +155,10 @@ class Scorer(Protocol):
         ...
 
 
+#: What was asked and what was answered, earlier in a conversation.
+Exchange = tuple[str, str]
+
+
 class Tokenizer(Protocol):
     """Text to ids and back. Ids are the truth: generated text is never encoded again."""
 
@@ -162,10 +166,10 @@ class Tokenizer(Protocol):
         """Ids of a text, special tokens in it parsed as such; adds none of its own."""
         ...
 
-    def chat(self, prompt: str, system: str = "") -> str:
+    def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         """The text to encode for one user turn, by the model's chat template; the prompt itself where it has none.
 
-        An empty `system` leaves the template's own default in place.
+        An empty `system` leaves the template's own default in place. `before`: the conversation up to the prompt.
         """
         ...
 

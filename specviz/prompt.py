@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specviz.errors import PromptError
-from specviz.ports import Capabilities, Target
+from specviz.ports import Capabilities, Exchange, Target
 from specviz.settings import Settings, is_text
 
 
@@ -21,17 +21,29 @@ def refuse_empty(prompt: str) -> None:
         raise PromptError("The prompt is not valid text: it holds bytes that are not UTF-8.", "Give it as UTF-8.")
 
 
-def prepare(target: Target, settings: Settings, prompt: str) -> tuple[str, list[int]]:
+def prepare(target: Target, settings: Settings, prompt: str, before: Sequence[Exchange] = ()) -> tuple[str, list[int]]:
     """The text that is sent, chat template applied unless `raw`, and its ids.
+
+    Args:
+        before: the conversation up to the prompt; with `raw` one text after the other.
 
     Raises:
         PromptError: nothing can be decoded from it.
     """
     refuse_empty(prompt)
-    text = prompt if settings.raw else target.tokenizer.chat(prompt, settings.system)
+    if settings.raw:
+        text = without_template(prompt, before=before)
+    else:
+        text = target.tokenizer.chat(prompt, settings.system, before)
     ids = target.tokenizer.encode(text)
     check_prompt(ids, target.capabilities)
     return text, ids
+
+
+def without_template(prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
+    """The text for a model that knows no turns: system prompt, earlier turns and prompt, each on lines of its own."""
+    earlier = (text for pair in before for text in pair)
+    return "\n".join([*(part for part in (system, *earlier) if part), prompt])
 
 
 def check_prompt(prompt_ids: Sequence[int], capabilities: Capabilities) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from specviz.drafters.combined import CombinedDrafter
 from specviz.drafters.model import ModelDrafter
 from specviz.models.toy import ToyScorer, ToyTokenizer
-from specviz.ports import Capabilities, Scorer
+from specviz.ports import Capabilities, Exchange, Scorer
 from specviz.sampling import Logits
 from specviz.targets.local import LocalTarget
 
@@ -47,7 +47,7 @@ class LetterTokenizer:
     def encode(self, text: str) -> list[int]:
         return [self.pieces.index(c) for c in text]
 
-    def chat(self, prompt: str, system: str = "") -> str:
+    def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         return prompt
 
     def decode(self, token_ids: Sequence[int]) -> str:

@@ -101,7 +101,7 @@ def _differences(before: Bench, after: Bench) -> list[str]:
 
 
 def _prompts(before: Bench, after: Bench) -> Sequence[str]:
-    one, other = ({p.text for p in bench.prompts} for bench in (before, after))
+    one, other = ({(*p.before, p.text) for p in bench.prompts} for bench in (before, after))
     if one == other:
         return ()
     return (f"prompts: {len(one)}, then {len(other)}, {len(one & other)} of them the same",)

@@ -6,7 +6,7 @@ that is named. A row that cannot be used is listed with its line and a reason; n
 - `gsm8k`: JSON lines with question and answer; what stands after "####" is the answer.
 - `humaneval`: JSON lines with task_id, prompt (code to go on with) and canonical_solution.
 - `spec-bench`: JSON lines with question_id, category and turns. Each turn is a prompt of its own, called 81/1, 81/2:
-  it is asked without the turns before it and without their answers.
+  the turns before it and the target's own answers to them stand before it.
 - `jsonl`, `csv`: any with a prompt column; domain, id and answer are taken from columns of such names where there are
   any. Without an id a prompt is called by its line, without a domain it is filed under the name of its file.
 """

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from specviz.bench.conversation import Conversations
 from specviz.bench.follow import Block, Expected, expect, keep_probability, kept_in_text
 from specviz.bench.plan import PLAIN, Cell, Plan
 from specviz.bench.prediction import Forecast, Prediction
@@ -112,7 +113,8 @@ class _Run:
     ) -> None:
         self._plan, self._given = plan, given
         self._tell, self._cancelled, self._clock = on_progress, cancelled, clock
-        self._target = next(iter(pairs.values())).target
+        self._pair = next(iter(pairs.values()))
+        self._target = self._pair.target
         self._near = self._target.near if isinstance(self._target, Distant) else self._target
         self._scorer = _scorer(self._near)
         self._drafters = {name: pair.drafter for name, pair in pairs.items() if name != PLAIN}
@@ -121,12 +123,14 @@ class _Run:
         self._left_out: dict[str, str] = {}
         self._seconds = {"writing": 0.0, "timing": 0.0}
         self._texts = self._tokens = 0
+        self._conversations = Conversations(on_progress, cancelled)
 
     def at_temperature(self, temperature: float, prompts: Sequence[BenchPrompt]) -> None:
         followed = False
         for number, prompt in enumerate(prompts):
             try:
-                _, ids = prepare(self._target, self._plan.settings, prompt.text)
+                before = self._conversations.before(prompt.before, lambda: self._pair, self._plan.settings)
+                _, ids = prepare(self._target, self._plan.settings, prompt.text, before)
             except PromptError as exc:
                 self._left_out[prompt.id] = exc.message
                 continue

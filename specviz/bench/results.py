@@ -88,6 +88,7 @@ class Bench:
         machine: versions and machine, see `specviz.bench.machine`.
         started_at: seconds since the epoch. seconds: spent measuring, pauses left out.
         left_out: prompts that cannot be decoded from, by index, and why.
+        answers: what the target said to the turns before a prompt, by the prompt's index.
     """
 
     plan: Plan
@@ -98,6 +99,7 @@ class Bench:
     started_at: float = 0.0
     seconds: float = 0.0
     left_out: dict[int, str] = field(default_factory=dict)
+    answers: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -126,6 +128,7 @@ class Bench:
             "started_at": self.started_at,
             "seconds": self.seconds,
             "left_out": {str(i): why for i, why in self.left_out.items()},
+            "answers": {str(i): list(said) for i, said in self.answers.items()},
             "failures": [asdict(f) for f in self.failures],
             "trials": [asdict(t) for t in self.trials],
         }
@@ -143,7 +146,7 @@ class Bench:
             )
         try:
             plan = _plan(data["plan"])
-            prompts = tuple(BenchPrompt(**_texts(p)) for p in data["prompts"])
+            prompts = tuple(_prompt(p) for p in data["prompts"])
             found = cls(
                 plan,
                 prompts,
@@ -153,6 +156,7 @@ class Bench:
                 float(data["started_at"]),
                 float(data["seconds"]),
                 {int(i): str(why) for i, why in data["left_out"].items()},
+                {int(i): _texts(said) for i, said in data.get("answers", {}).items()},
             )
             found._check()
         except SpecvizError as exc:
@@ -170,6 +174,8 @@ class Bench:
             raise ValueError("a failure of a cell that is not in the plan")
         if any(not 0 <= i < prompts for i in self.left_out):
             raise ValueError("a prompt was left out that is not in the suite")
+        if any(not 0 <= i < prompts or len(a) != len(self.prompts[i].before) for i, a in self.answers.items()):
+            raise ValueError("answers to turns that nobody has asked")
         if len({t.key for t in self.trials}) < len(self.trials):
             raise ValueError("a trial stands there twice")
 
@@ -252,11 +258,16 @@ def _plan(data: Mapping[str, Any]) -> Plan:
     )
 
 
-def _texts(data: Mapping[str, Any]) -> dict[str, str]:
+def _prompt(data: Mapping[str, Any]) -> BenchPrompt:
     found = {f.name: data[f.name] for f in fields(BenchPrompt) if f.name in data}
-    if not all(isinstance(v, str) for v in found.values()):
-        raise TypeError(f"{data!r} is no prompt")
-    return found
+    before = _texts(found.pop("before", ()))
+    return BenchPrompt(**dict(zip(found, _texts(list(found.values())), strict=True)), before=before)
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
+        raise TypeError(f"{values!r} are no texts")
+    return tuple(values)
 
 
 _COUNTS = ("cell", "prompt", "repeat", "tokens", "rounds", "drafted", "tested", "accepted", "steady_tokens", "order")

@@ -93,9 +93,13 @@ def _spec_bench(fields: Fields, name: str) -> list[BenchPrompt]:
     turns = fields.get("turns")
     if not isinstance(turns, list) or not turns:
         raise BadRowError("its turns are missing, or no array, or empty")
-    texts = {f"turn {number}": turn for number, turn in enumerate(turns, start=1)}
+    named = {f"turn {number}": turn for number, turn in enumerate(turns, start=1)}
+    texts = [_text(named, turn) for turn in named]
     domain = _first(fields, _DOMAIN_COLUMNS) or "spec-bench"
-    return [BenchPrompt(f"{name}/{number}", domain, _text(texts, turn)) for number, turn in enumerate(texts, start=1)]
+    return [
+        BenchPrompt(f"{name}/{number}", domain, text, before=tuple(texts[: number - 1]))
+        for number, text in enumerate(texts, start=1)
+    ]
 
 
 def _any(fields: Fields, name: str, column: str, domain: str) -> list[BenchPrompt]:

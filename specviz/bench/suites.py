@@ -18,12 +18,14 @@ class BenchPrompt:
         domain: the kind of work that it asks for; results are also told per domain.
         text: what is asked, word for word.
         answer: what a right answer says or ends in; empty where there is none.
+        before: what was asked earlier in the same conversation, in order; the target's answers stand between.
     """
 
     id: str
     domain: str
     text: str
     answer: str = ""
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

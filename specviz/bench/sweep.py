@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from specviz.bench.conversation import Conversations
 from specviz.bench.machine import machine
 from specviz.bench.measure import run_cell
 from specviz.bench.plan import PLAIN, Cell, Plan
@@ -63,6 +64,13 @@ class Sweep:
     _pairs: dict[tuple[object, ...], Pair] = field(default_factory=dict)
     _ids: dict[int, list[int]] = field(default_factory=dict)
     _warm: set[int] = field(default_factory=set)
+    _conversations: Conversations = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Conversations that were written before the sweep was cut short go on as they were."""
+        self._conversations = Conversations(self.on_progress, self.cancelled)
+        for prompt, answers in self.bench.answers.items():
+            self._conversations.know(self.bench.prompts[prompt].before, answers)
 
     def run(self) -> Iterator[Trial | Failure]:
         """Measure until nothing is missing or it is cancelled; closes the pairs at the end.
@@ -115,7 +123,7 @@ class Sweep:
         began = self.clock()
         try:
             pair = self._pair(cell)
-            if prompt not in self._ids and not self._prepared(pair, prompt):
+            if prompt not in self._ids and not self._prepared(pair, cell, prompt):
                 return None
             if number not in self._warm and plan.warm_up:
                 # Compiles kernels, fills the allocator, opens connections.
@@ -160,13 +168,22 @@ class Sweep:
         failed = {self.bench.plan.cells()[f.cell].draft for f in self.bench.failures}
         return draft not in failed
 
-    def _prepared(self, pair: Pair, prompt: int) -> bool:
+    def _prepared(self, pair: Pair, cell: Cell, prompt: int) -> bool:
+        asked, plan = self.bench.prompts[prompt], self.bench.plan
         try:
-            _, self._ids[prompt] = prepare(pair.target, self.bench.plan.settings, self.bench.prompts[prompt].text)
+            settings = replace(plan.settings_of(cell), k=max(plan.ks))
+            before = self._conversations.before(asked.before, lambda: self._answering(cell), settings)
+            _, self._ids[prompt] = prepare(pair.target, plan.settings, asked.text, before)
+            if before:
+                self.bench.answers[prompt] = tuple(answer for _, answer in before)
         except PromptError as exc:
             self.bench.left_out[prompt] = exc.message
             return False
         return True
+
+    def _answering(self, cell: Cell) -> Pair:
+        """The pair of the cell as it is at temperature 0."""
+        return self._pair(replace(cell, temperature=0.0, rule="probabilistic"))
 
 
 def _key(settings: Settings) -> tuple[object, ...]:

@@ -1,44 +1,50 @@
 """Chat formats of the large families, for a target whose tokenizer brings no template.
 
-Each is a pure function of one user turn: (prompt, system) → the text to encode, up to where the answer begins. They
-follow what the makers of the models publish. An empty system prompt leaves the part out, where a model's own template
-may have a default.
+Each is a pure function: (prompt, system, the conversation before it) → the text to encode, up to where the answer
+begins. They follow what the makers of the models publish. An empty system prompt leaves the part out, where a model's
+own template may have a default.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-Format = Callable[[str, str], str]
+from specviz.ports import Exchange
+
+Format = Callable[[str, str, Sequence[Exchange]], str]
 
 
-def llama3(prompt: str, system: str = "") -> str:
+def llama3(prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
     """Llama 3, 3.1, 3.2 and 3.3: a header and an end for every turn, behind one beginning of text."""
 
     def turn(role: str, content: str) -> str:
         # The makers' own code strips what a turn holds.
         return f"<|start_header_id|>{role}<|end_header_id|>\n\n{content.strip()}<|eot_id|>"
 
-    before = turn("system", system) if system else ""
-    return f"<|begin_of_text|>{before}{turn('user', prompt)}<|start_header_id|>assistant<|end_header_id|>\n\n"
+    first = turn("system", system) if system else ""
+    earlier = "".join(turn("user", asked) + turn("assistant", answered) for asked, answered in before)
+    asks = f"{turn('user', prompt)}<|start_header_id|>assistant<|end_header_id|>\n\n"
+    return f"<|begin_of_text|>{first}{earlier}{asks}"
 
 
-def chatml(prompt: str, system: str = "") -> str:
+def chatml(prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
     """ChatML, as Qwen, SmolLM2, Hermes and others have it."""
 
     def turn(role: str, content: str) -> str:
         return f"<|im_start|>{role}\n{content}<|im_end|>\n"
 
-    before = turn("system", system) if system else ""
-    return f"{before}{turn('user', prompt)}<|im_start|>assistant\n"
+    first = turn("system", system) if system else ""
+    earlier = "".join(turn("user", asked) + turn("assistant", answered) for asked, answered in before)
+    return f"{first}{earlier}{turn('user', prompt)}<|im_start|>assistant\n"
 
 
-def harmony(prompt: str, system: str = "") -> str:
+def harmony(prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
     """Harmony, the format of gpt-oss. The answer begins with a channel, which the model names itself.
 
     In Harmony the system message says what the model is; what is called a system prompt elsewhere are a developer's
-    instructions. It may hold the date, which is left out here: equal prompts shall give equal texts.
+    instructions. It may hold the date, which is left out here: equal prompts shall give equal texts. All of an earlier
+    answer stands in the final channel.
     """
 
     def turn(role: str, content: str) -> str:
@@ -49,7 +55,8 @@ def harmony(prompt: str, system: str = "") -> str:
         "# Valid channels: analysis, commentary, final. Channel must be included for every message."
     )
     instructions = turn("developer", f"# Instructions\n\n{system}") if system else ""
-    return f"{turn('system', model)}{instructions}{turn('user', prompt)}<|start|>assistant"
+    earlier = "".join(turn("user", asked) + turn("assistant<|channel|>final", said) for asked, said in before)
+    return f"{turn('system', model)}{instructions}{earlier}{turn('user', prompt)}<|start|>assistant"
 
 
 # The first that fits. A fine-tune is found before the family that it was made from.

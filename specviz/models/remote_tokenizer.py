@@ -6,7 +6,7 @@ be the same for the pair to work; the model's own, where its name says where to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from specviz.models.distilled import is_distilled, read_description
 from specviz.models.pairing import Vocabulary
 from specviz.models.tokenizer import ModelTokenizer
 from specviz.models.toy import ToyTokenizer
-from specviz.ports import OnProgress, Tokenizer
+from specviz.ports import Exchange, OnProgress, Tokenizer
 from specviz.settings import Settings, split_draft
 
 TOY = "toy"
@@ -61,9 +61,9 @@ class TemplatedTokenizer:
         self.token_bytes, self.token_name = tokenizer.token_bytes, tokenizer.token_name
         self.bos_id, self.vocab_size, self.stop_ids = tokenizer.bos_id, tokenizer.vocab_size, tokenizer.stop_ids
 
-    def chat(self, prompt: str, system: str = "") -> str:
+    def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         """The text to encode for one user turn, in the format."""
-        return self._format(prompt, system)
+        return self._format(prompt, system, before)
 
 
 def find(

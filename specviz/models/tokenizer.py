@@ -16,6 +16,8 @@ from typing import Any
 
 from specviz.errors import UnsupportedModelError
 from specviz.models.pairing import Vocabulary
+from specviz.ports import Exchange
+from specviz.prompt import without_template
 
 #: Ends of a turn or a text in the families of Llama, ChatML, Harmony, Gemma, Phi, Mistral. A token counts where the
 #: vocabulary has it as a special token; ordinary text can never end a run this way.
@@ -105,18 +107,20 @@ class ModelTokenizer:
         ids: list[int] = self._hf.encode(text, add_special_tokens=False, verbose=False)
         return ids
 
-    def chat(self, prompt: str, system: str = "") -> str:
+    def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         """The text to encode for one user turn, by the model's chat template; the prompt itself where it has none.
 
-        An empty `system` leaves the template's own default in place. The text begins with BOS where the model wants
-        one, and with exactly one.
+        An empty `system` leaves the template's own default in place. `before`: the conversation up to the prompt. The
+        text begins with BOS where the model wants one, and with exactly one.
 
         Raises:
             UnsupportedModelError: the template fails, as some do on a system prompt.
         """
         if not self.has_template:
-            return prompt
+            return without_template(prompt, before=before)
         messages = [{"role": "system", "content": system}] if system else []
+        for asked, answered in before:
+            messages += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
         text = self._render([*messages, {"role": "user", "content": prompt}], add_generation_prompt=True)
         bos = self._hf.bos_token
         wants_bos = self.bos_id is not None and self._hf.encode("")[:1] == [self.bos_id]

@@ -13,6 +13,8 @@ from functools import cache
 import numpy as np
 
 from specviz.models.pairing import Vocabulary
+from specviz.ports import Exchange
+from specviz.prompt import without_template
 from specviz.sampling import Logits
 
 END = "<|end|>"
@@ -58,9 +60,9 @@ class ToyTokenizer:
             data = data[len(self._pieces[hit]) :]
         return ids
 
-    def chat(self, prompt: str, system: str = "") -> str:
+    def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         """The toy has no chat template: the system prompt, if any, stands before the prompt."""
-        return f"{system}\n{prompt}" if system else prompt
+        return without_template(prompt, system, before)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Bytes of all tokens joined, then read as UTF-8."""

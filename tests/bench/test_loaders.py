@@ -61,7 +61,7 @@ def ids(loaded: Loaded) -> list[str]:
             "spec-bench",
             [
                 BenchPrompt("81/1", "writing", "Write a limerick."),
-                BenchPrompt("81/2", "writing", "Now make it sad."),
+                BenchPrompt("81/2", "writing", "Now make it sad.", before=("Write a limerick.",)),
             ],
         ),
         ({"prompt": "Hi"}, "jsonl", [BenchPrompt("1", "own", "Hi")]),

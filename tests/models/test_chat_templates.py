@@ -39,6 +39,30 @@ def test_harmony() -> None:
     )
 
 
+BEFORE = [("Hi", "Hello."), ("Why?", "So.")]
+
+
+def test_earlier_turns_stand_between_the_system_prompt_and_the_prompt() -> None:
+    llama = "<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>"
+    said = [("system", "S"), ("user", "Hi"), ("assistant", "Hello."), ("user", "Why?"), ("assistant", "So.")]
+    asked = [*said, ("user", "And?")]
+    assert llama3("And?", "S", BEFORE) == (
+        "<|begin_of_text|>"
+        + "".join(llama.format(*t) for t in asked)
+        + "<|start_header_id|>assistant<|end_header_id|>\n\n"
+    )
+    assert chatml("And?", "S", BEFORE) == (
+        "".join("<|im_start|>{}\n{}<|im_end|>\n".format(*t) for t in asked) + "<|im_start|>assistant\n"
+    )
+    assert harmony("And?", "", BEFORE).endswith(
+        "<|start|>user<|message|>Hi<|end|><|start|>assistant<|channel|>final<|message|>Hello.<|end|>"
+        "<|start|>user<|message|>Why?<|end|><|start|>assistant<|channel|>final<|message|>So.<|end|>"
+        "<|start|>user<|message|>And?<|end|><|start|>assistant"
+    )
+    for made in (llama3, chatml, harmony):
+        assert made("And?", "S", ()) == made("And?", "S")
+
+
 @pytest.mark.parametrize(
     ("name", "made"),
     [
@@ -70,5 +94,6 @@ def test_the_name_of_a_model_tells_its_format(name: str, made: Format | None) ->
 def test_chatml_is_what_smollms_own_template_gives() -> None:
     tokenizer = ModelTokenizer(store.pull("smollm2-135m"))
     assert tokenizer.chat("Why?", "Be brief.") == chatml("Why?", "Be brief.")
+    assert tokenizer.chat("And?", "Be brief.", BEFORE) == chatml("And?", "Be brief.", BEFORE)
     ids = tokenizer.encode(chatml("Why?", "Be brief."))
     assert [tokenizer.token_name(i) for i in ids].count("<|im_start|>") == 3, "its special tokens are parsed as such"

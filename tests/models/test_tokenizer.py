@@ -80,6 +80,7 @@ def test_chat_keeps_the_default_system_prompt_or_takes_another(tokenizer: ModelT
 def test_without_a_template_the_prompt_is_the_text(tiny_folder: Path, tmp_path: Path) -> None:
     folder = changed(tiny_folder, tmp_path, "tokenizer_config.json", chat_template=None)
     assert ModelTokenizer(folder).chat("Hi") == "Hi"
+    assert ModelTokenizer(folder).chat("Why?", before=[("Hi", "Hello.")]) == "Hi\nHello.\nWhy?"
 
 
 def test_a_template_that_fails_is_reported(tiny_folder: Path, tmp_path: Path) -> None:

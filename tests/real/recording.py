@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from specviz import ports
 from specviz.targets.remote.values import Findings
 from tests.real.contract import ModelTokens, Reference
 from tests.real.wire import AGAIN, Exchange
@@ -31,9 +32,9 @@ class NotedTokenizer:
         self.encoded[text] = self._tokenizer.encode(text)
         return self.encoded[text]
 
-    def chat(self, prompt: str, system: str = "") -> str:
+    def chat(self, prompt: str, system: str = "", before: Sequence[ports.Exchange] = ()) -> str:
         """As the model's own; not kept."""
-        return self._tokenizer.chat(prompt, system)
+        return self._tokenizer.chat(prompt, system, before)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """As the model's own, and what `StoredTokenizer` will say."""
@@ -67,7 +68,7 @@ class StoredTokenizer:
         assert text in self._encoded, f"Not recorded: the ids of {text[:200]!r}. {AGAIN}"
         return list(self._encoded[text])
 
-    def chat(self, prompt: str, system: str = "") -> str:
+    def chat(self, prompt: str, system: str = "", before: Sequence[ports.Exchange] = ()) -> str:
         """Not kept."""
         raise NotImplementedError
 

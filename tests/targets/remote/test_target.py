@@ -12,7 +12,7 @@ from specviz.drafters.model import ModelDrafter
 from specviz.errors import AnswerError, IncapableError, PairingError, RefusedError, UnreachableError
 from specviz.events import Done, Way
 from specviz.models.toy import ToyScorer
-from specviz.ports import Capabilities, Target
+from specviz.ports import Capabilities, Exchange, Target
 from specviz.settings import Rule, Sampling
 from specviz.targets.local import LocalTarget
 from specviz.targets.remote.probe import probe
@@ -272,7 +272,7 @@ class Bytes:
     def encode(self, text: str) -> list[int]:
         return list(text.encode())
 
-    def chat(self, prompt: str, system: str = "") -> str:
+    def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         return prompt
 
     def decode(self, token_ids: Sequence[int]) -> str:
