@@ -62,10 +62,20 @@ def test_positions_and_domains_are_those_of_the_rows() -> None:
     shown = figures.speculative(rows(), 0.0, "probabilistic")
     lines = figures.positions(shown).data
     assert [t["name"] for t in lines] == ["ngram", "toy"] and lines[0]["customdata"] == [[306, 312]]
+    assert lines[0]["marker"]["symbol"] == ["circle"] and "hollow" not in figures.positions(shown).note
     bars = figures.domains(shown).data
     assert bars[0]["x"] == ["a&lt;b&gt;", "b"] and bars[0]["customdata"] == [3, 3]
     ngram = next(r for r in shown if (r.cell.draft, r.cell.k) == ("ngram", 1))
     assert bars[0]["y"] == [pytest.approx(d.speedup, abs=1e-3) for d in ngram.domains.values()]
+
+
+def test_a_position_that_few_drafts_have_reached_is_hollow_and_the_note_says_so() -> None:
+    row = dataclasses.replace(
+        figures.speculative(rows(), 0.0, "probabilistic")[0], reached=(40, 10, 9, 0), kept=(9, 9, 9, 0)
+    )
+    chart = figures.positions([row])
+    assert chart.data[0]["marker"]["symbol"] == ["circle", "circle", "circle-open", "circle-open"]
+    assert chart.note.endswith("hollow: fewer than 10 did")
 
 
 def test_before_anything_is_measured_charts_say_so() -> None:

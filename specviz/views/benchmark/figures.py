@@ -19,6 +19,8 @@ _LINES = (
     ("#56B4E9", "star"), ("#7E6BB5", "x"),
 )  # fmt: skip
 _MOST_BARS = 12
+#: Fewer drafts than this say little of a position.
+_FEW = 10
 NOTHING = "nothing was measured yet"
 
 
@@ -138,7 +140,7 @@ def positions(rows: Sequence[Row]) -> Chart:
             "y": [None if v is None else round(100 * v, 2) for v in r.by_position],
             "customdata": [[k, n] for k, n in zip(r.kept, r.reached, strict=True)],
             "line": {"color": colour, "width": 2},
-            "marker": {"symbol": symbol, "size": 8},
+            "marker": {"symbol": [symbol if n >= _FEW else f"{symbol}-open" for n in r.reached], "size": 8},
             "hovertemplate": "position %{x}: %{y:.0f} % (%{customdata[0]} of %{customdata[1]})"
             "<extra>%{fullData.name}</extra>",
         }
@@ -148,7 +150,8 @@ def positions(rows: Sequence[Row]) -> Chart:
         say_not_known(drawn)
         return Chart(title, NOTHING, NOTHING, [], drawn)
     listed = "; ".join(f"{_name(r.cell.draft)}: " + ", ".join(map(words.percent, r.by_position)) for r in longest)
-    return Chart(title, "of the drafts that reached the position, at the largest K", listed, data, drawn)
+    few = f"; hollow: fewer than {_FEW} did" if any(n < _FEW for r in longest for n in r.reached) else ""
+    return Chart(title, "of the drafts that reached the position, at the largest K" + few, listed, data, drawn)
 
 
 def domains(rows: Sequence[Row]) -> Chart:
