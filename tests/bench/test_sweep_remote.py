@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from specviz import catalog
@@ -11,13 +12,21 @@ from specviz.bench.rows import rows_of
 from specviz.bench.suites import BenchPrompt
 from specviz.bench.sweep import Sweep, baselines_of, new_bench
 from specviz.bench.verdict import verdict
+from specviz.decoding import autoregressive
+from specviz.events import Done
 from specviz.settings import Settings
 from tests.browser.servers import Toy, serve
+from tests.toys import TOKENIZER, toy_target
 
 PROMPTS = tuple(BenchPrompt(f"p/{i}", "all", f"the draft {i}") for i in range(2))
 
 
-def sweep(server: Toy, **changes: object) -> Bench:
+def sweep(
+    server: Toy,
+    *,
+    prompts: tuple[BenchPrompt, ...] = PROMPTS,
+    temperatures: tuple[float, ...] = (0.0, 1.0),
+) -> Bench:
     with serve(server) as url:
         settings = Settings(
             target="openai:toy",
@@ -25,10 +34,9 @@ def sweep(server: Toy, **changes: object) -> Bench:
             max_tokens=12,
             base_url=url,
             tokenizer="toy",
-            **changes,  # type: ignore[arg-type]
         )
-        plan = Plan(settings, ("toy", "ngram"), (2,), (0.0, 1.0), baselines=baselines_of(settings))
-        bench = new_bench(plan, PROMPTS)
+        plan = Plan(settings, ("toy", "ngram"), (2,), temperatures, baselines=baselines_of(settings))
+        bench = new_bench(plan, prompts)
         list(Sweep(bench, catalog.Builder({"TARGET_BASE_URL": url}).build).run())
     return bench
 
@@ -55,3 +63,14 @@ def test_a_stream_that_cannot_be_counted_leaves_the_other_baseline(monkeypatch: 
     toy = rows_of(bench)[2]
     assert toy.speedup is not None and toy.speedup == toy.speedup_per_call
     assert "one call per token" in verdict(rows_of(bench), 0.0).words
+
+
+def test_an_earlier_turn_is_answered_at_temperature_0_whatever_the_cells_have() -> None:
+    prompts = (BenchPrompt("q/2", "all", "and then", before=(PROMPTS[0].text,)),)
+    ids, settings = TOKENIZER.encode(PROMPTS[0].text), Settings(target="toy", max_tokens=12)
+    done = list(autoregressive(toy_target(), ids, settings, np.random.default_rng(0)))[-1]
+    assert isinstance(done, Done)
+    for temperatures in ((0.0,), (1.0,)):
+        bench = sweep(Toy(), prompts=prompts, temperatures=temperatures)
+        assert not bench.failures and bench.missing == 0
+        assert bench.answers == {0: (done.generated_text,)}
