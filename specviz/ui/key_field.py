@@ -77,6 +77,6 @@ def _take_in(visit: Visit) -> None:
     visit.keys.forget(url, sent.get("forget"))
     try:
         if visit.keys.take(url, sent.get("key")):
-            visit.key_complaint = None
+            visit.has_new_key()
     except SettingsError as error:
         visit.key_complaint = error

@@ -26,7 +26,7 @@ def show(catalog: Catalog) -> None:
     if complaint:
         page.show_error(complaint)
     fields, places = settings_form(catalog, visit, visit.brought or defaults)
-    live = visit.live
+    living = visit.living
     show_controls(catalog, visit, fields)
     show_checks(catalog, visit, fields, places)
     if visit.run is None:
@@ -34,8 +34,8 @@ def show(catalog: Catalog) -> None:
     else:
         show_run(visit, visit.run)
     load_libraries()
-    if visit.live != live:
-        # It ended while the page was drawn: the buttons above stand for a run that still lives.
+    if visit.living != living:
+        # One of them ended while the page was drawn: lights and buttons above stand for one that still lives.
         st.rerun()
 
 

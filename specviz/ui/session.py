@@ -105,6 +105,11 @@ class Visit:
         """Whether more will come from the run."""
         return self.run is not None and not self.run.done
 
+    @property
+    def living(self) -> tuple[bool, ...]:
+        """Whether more will come from the run, and from each of the tests."""
+        return self.live, *(check.live for check in self.checks.values())
+
     def touch(self) -> None:
         """The visitor's browser has just asked for something."""
         self._seen_at = time.monotonic()
@@ -195,6 +200,11 @@ class Visit:
     def refuse(self, why: str, asked: Mapping[str, Any], of: str = "run") -> None:
         """Note why a click started nothing, as Markdown, and what it had asked for. `of`: a run or a test."""
         self._refused[of] = (why, asked)
+        self.key_complaint = None
+
+    def has_new_key(self) -> None:
+        """A key has come: what was refused before need not be refused now."""
+        self._refused.clear()
         self.key_complaint = None
 
     def refusal(self, asked: Mapping[str, Any], of: str = "run") -> str:

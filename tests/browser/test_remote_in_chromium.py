@@ -149,19 +149,44 @@ def test_a_server_that_is_not_there_is_a_red_light_with_a_remedy(remote_url: str
     with serve(Toy()) as url:
         pass
     _choose_server(tab, url)
-    tab.page.locator("input[type=password]:enabled").fill("two words")
     tab.button("Test the target").click()
-    tab.page.get_by_text("A key has letters, digits and signs").wait_for()
-    assert _key_field(tab).input_value() == "" and not tab.page.get_by_text("Key set").is_visible()
-    _key_field(tab).fill(KEY)
-    _key_field(tab).press("Enter")
-    tab.page.get_by_text("Key set for this session").wait_for()
-    tab.button("Test the target").click()
-    tab.page.get_by_text("trying", exact=True).wait_for()
-    _until_enabled(tab, "Test the draft", enabled=False)
-    tab.button("Cancel").click()
-    tab.page.get_by_text("not tried", exact=True).first.wait_for()
+    tab.page.get_by_text("failed", exact=True).wait_for()
+    tab.page.get_by_text("Nothing answers at").wait_for()
     _until_enabled(tab, "Test the target")
+
+
+def test_what_cannot_be_a_key_stops_the_click_and_nothing_moves_from_under_the_next(
+    remote_url: str, open_tab: Callable
+) -> None:
+    with serve(Toy()) as url:
+        tab = open_tab(remote_url)
+        _choose_server(tab, url)
+        tab.page.locator("input[type=password]:enabled").fill("two words")
+        tab.button("Test the target").click()
+        tab.page.get_by_text("A key has letters, digits and signs").wait_for()
+        assert _key_field(tab).input_value() == "" and not tab.page.get_by_text("Key set").is_visible()
+        _key_field(tab).fill(KEY)
+        below = tab.button("Test the target").bounding_box()
+        _key_field(tab).press("Enter")
+        tab.page.get_by_text("Key set for this session").wait_for()
+        tab.page.get_by_text("A key has letters, digits and signs").wait_for(state="detached")
+        assert tab.button("Test the target").bounding_box() == below
+        tab.button("Test the target").click()
+        tab.page.get_by_text("answers", exact=True).wait_for()
+
+
+def test_a_test_that_waits_can_be_cancelled(remote_url: str, open_tab: Callable) -> None:
+    toy = Toy()
+    with serve(toy) as url:
+        toy.statuses += [503] * 50
+        tab = open_tab(remote_url)
+        _choose_server(tab, url)
+        tab.button("Test the target").click()
+        tab.page.get_by_text("trying", exact=True).wait_for()
+        _until_enabled(tab, "Test the draft", enabled=False)
+        tab.button("Cancel").click()
+        tab.page.get_by_text("not tried", exact=True).first.wait_for()
+        _until_enabled(tab, "Test the target")
 
 
 def test_a_test_of_a_local_pair(toy_url: str, open_tab: Callable) -> None:

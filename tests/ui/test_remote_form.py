@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from specviz.events import Error
 from specviz.settings import ENVIRONMENT, SECRETS
 from specviz.ui import session
 from specviz.ui.session import Visit
@@ -300,6 +301,36 @@ def test_a_test_that_goes_on_shows_how_far_and_can_be_cancelled() -> None:
     _button(page, "Cancel").click().run()
     assert "not tried" in _lights(page)[0] and not page.error
     assert not _button(page, "Test the target").disabled
+
+
+class _Ends:
+    """A test that fails after it was looked at so often."""
+
+    def __init__(self, check: Any, looks: int) -> None:
+        self._check, self._looks = check, looks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._check, name)
+
+    @property
+    def live(self) -> bool:
+        self._looks -= 1
+        if self._looks == 0:
+            self._check.live = False
+            self._check.error = Error("UnreachableError", "No connection.", "Is it running?")
+        return bool(self._check.live)
+
+
+@pytest.mark.parametrize("looks", range(1, 13))
+def test_a_test_may_end_at_any_point_while_the_page_is_drawn(looks: int) -> None:
+    page = _page("openai:", URL, "slow")
+    _button(page, "Test the target").click().run()
+    checks = _visit(page).checks
+    checks["target"] = _Ends(checks["target"], looks)  # type: ignore[assignment]
+    page.run()
+    page.run()  # a poll
+    assert "failed" in _lights(page)[0] and "No connection" in page.error[0].value
+    assert not _button(page, "Test the target").disabled and not _button(page, "Test the draft").disabled
 
 
 def test_no_test_while_a_run_goes_on_and_the_reason_is_said() -> None:
