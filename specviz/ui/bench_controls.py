@@ -15,7 +15,6 @@ from specviz.errors import SpecvizError
 from specviz.events import Error
 from specviz.ui import page, session
 from specviz.ui.bench_form import Asked, show_complaint
-from specviz.ui.clicks import whole
 from specviz.ui.session import Catalog, Visit
 from specviz.views import words
 
@@ -73,7 +72,6 @@ def start(catalog: Catalog, bench: Bench, path: Path) -> None:
     session.put_into_address(visit)
 
 
-@whole
 def _start(catalog: Catalog, asked: Asked) -> None:
     visit = session.visit()
     if asked.plan is None or asked.suite is None or (visit.bench is not None and visit.bench.live):
@@ -88,13 +86,11 @@ def _start(catalog: Catalog, asked: Asked) -> None:
         visit.refuse(words.complaint(Error.of(exc)), {"bench": repr(asked.plan)}, of="bench")
 
 
-@whole
 def _hold(pause: bool) -> None:
     job = session.visit().bench
     if job is not None:
         (job.pause if pause else job.resume)()
 
 
-@whole
 def _cancel() -> None:
     session.visit().stop_bench()

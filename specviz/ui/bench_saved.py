@@ -13,7 +13,6 @@ from specviz.errors import SpecvizError
 from specviz.events import Error
 from specviz.ui import page, session
 from specviz.ui.bench_controls import start
-from specviz.ui.clicks import whole
 from specviz.ui.session import Catalog, Visit
 from specviz.views import words
 
@@ -96,17 +95,14 @@ def _chosen(files: dict[str, Path], name: str | None, brought: object) -> tuple[
     return (read(files[name]), name) if name in files else (None, "")
 
 
-@whole
 def _open(bench: Bench) -> None:
     session.visit().opened = bench
 
 
-@whole
 def _close() -> None:
     session.visit().opened = None
 
 
-@whole
 def _go_on(catalog: Catalog, bench: Bench, path: Path | None) -> None:
     visit = session.visit()
     try:

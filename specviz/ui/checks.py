@@ -12,7 +12,6 @@ from specviz.errors import SpecvizError
 from specviz.events import Error
 from specviz.settings import Settings
 from specviz.ui import page, phases, session
-from specviz.ui.clicks import whole
 from specviz.ui.form import as_typed
 from specviz.ui.key_field import take_key
 from specviz.ui.remote_form import refuse_secrets, take_secrets_out
@@ -135,12 +134,10 @@ def _still_about(tried: Settings, what: Tried, now: Mapping[str, Any]) -> bool:
     return all(getattr(tried, name) == getattr(asked, name) for name in subject)
 
 
-@whole
 def _stop() -> None:
     session.visit().stop_checks()
 
 
-@whole
 def _start(catalog: Catalog, fields: Mapping[str, Any], what: Tried) -> None:
     """Start a test, or say why not."""
     visit = session.visit()

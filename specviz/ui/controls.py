@@ -12,7 +12,6 @@ from specviz.errors import SpecvizError
 from specviz.events import Error
 from specviz.settings import Settings
 from specviz.ui import page, session
-from specviz.ui.clicks import whole
 from specviz.ui.form import as_typed
 from specviz.ui.key_field import take_key
 from specviz.ui.pacing import show_pacing
@@ -56,19 +55,16 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
         page.show_error(refusal)
 
 
-@whole
 def _take_example() -> None:
     for example in EXAMPLES:
         if example.name == st.session_state["example"]:
             st.session_state["prompt"] = example.prompt
 
 
-@whole
 def _stop() -> None:
     session.visit().stop()
 
 
-@whole
 def _start(catalog: Catalog, fields: Mapping[str, Any]) -> None:
     """Start a run, or say why not; prompt and settings stay as they are either way."""
     # Not an argument: Streamlit keeps those in session state, where a visit must not be found.

@@ -7,9 +7,8 @@ from typing import Literal
 import streamlit as st
 
 from specviz.errors import SettingsError
-from specviz.ui import session
-from specviz.ui.clicks import whole
 from specviz.ui.keys import LONGEST_BYTES
+from specviz.ui.parts import assets
 from specviz.ui.parts.key_field import show_key_field as draw_key_field
 from specviz.ui.session import Visit
 
@@ -30,6 +29,7 @@ _BUTTON: dict[State, str] = {"environment": "Change", "set": "Forget"}
 
 def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
     """Draw it for the address of `url`; an empty one keeps it closed."""
+    _take_in(visit)
     state: State = "closed" if not url else "set" if visit.keys.get(url) else "empty"
     if state == "empty" and from_environment:
         state = "environment"
@@ -44,7 +44,7 @@ def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
             "pad": visit.keys.pad.to_json(),
             "tooLong": f"A key has at most {LONGEST_BYTES} characters.",
         },
-        _receive,
+        assets.nothing,
     )
     # Also before there is one: a line that came with the key would move the button below from under a click.
     st.caption("A key stays in memory until this tab is closed, and goes to this address alone.")
@@ -61,12 +61,6 @@ def take_key(visit: Visit) -> None:
     _take_in(visit)
     if visit.key_complaint is not None:
         raise visit.key_complaint
-
-
-@whole
-def _receive() -> None:
-    """The field has sent something. In a callback: a click that comes right after it cuts the page's run short."""
-    _take_in(session.visit())
 
 
 def _take_in(visit: Visit) -> None:

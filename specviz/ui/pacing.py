@@ -7,7 +7,6 @@ from typing import get_args
 import streamlit as st
 
 from specviz.ui import session
-from specviz.ui.clicks import whole
 from specviz.ui.session import Visit
 from specviz.views.pacing import NAMES, PaceName
 
@@ -46,19 +45,16 @@ def _said(name: PaceName) -> str:
     return f"Pace: {NAMES[name]}"
 
 
-@whole
 def _choose() -> None:
     session.visit().choose_pace(st.session_state[_HELD])
 
 
-@whole
 def _pause() -> None:
     visit = session.visit()
     if visit.run is not None and not visit.is_echo():
         visit.run.pace.pause()
 
 
-@whole
 def _resume() -> None:
     visit = session.visit()
     if visit.is_echo():
@@ -67,6 +63,5 @@ def _resume() -> None:
     st.session_state[_HELD] = visit.pacing
 
 
-@whole
 def _step(press: int) -> None:
     session.visit().step(press)

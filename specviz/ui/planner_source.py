@@ -13,7 +13,6 @@ from specviz.errors import SpecvizError
 from specviz.ui import page
 from specviz.ui.bench_saved import saved_files, title_of
 from specviz.ui.bounded import bounded_slider
-from specviz.ui.clicks import whole
 from specviz.ui.session import Visit
 from specviz.views import words
 from specviz.views.planner.sentences import run_lacks
@@ -60,7 +59,6 @@ def choose_source(visit: Visit) -> tuple[Measured | None, str]:
         return run, f"run_{visit.run.id}_{visit.run.done}" if visit.run else ""
 
 
-@whole
 def _chose() -> None:
     st.session_state["planner_chose"] = True
 

@@ -12,7 +12,6 @@ from specviz.environment import environment
 from specviz.errors import SettingsError, SpecvizError
 from specviz.settings import VERIFICATIONS, Settings, without_secrets
 from specviz.ui import page
-from specviz.ui.clicks import whole
 from specviz.ui.key_field import show_key_field
 from specviz.ui.session import Visit
 from specviz.views import words
@@ -85,7 +84,6 @@ def show_remote(visit: Visit, target: str, defaults: Settings) -> dict[str, Any]
     return {"base_url": base_url, "remote_model": model, "tokenizer": tokenizer, "verification": verification}
 
 
-@whole
 def take_secrets_out() -> None:
     """What may be secret in a base URL leaves the field, and with it the session state, before anything reads it.
 

@@ -34,6 +34,8 @@ def _choose_server(tab: Any, url: str, model: str = "toy") -> None:
     tab.page.keyboard.press("Enter")
     _fill(tab, "Base URL", url)
     _fill(tab, "Tokenizer", "toy")
+    # What is sent while the page still answers something else may be dropped by Streamlit, clicks as well.
+    tab.page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
 
 
 def _until_enabled(tab: Any, button: str, *, enabled: bool = True) -> None:

@@ -1,6 +1,6 @@
 // A masked field. What is typed leaves it once, covered with the one-time pad that came along, and is cleared here.
-// As state, not as a trigger: what is triggered gets lost when the click that follows comes too soon for the server.
-// The number of the pad tells the server what it has had already.
+// As state, not as a trigger: a trigger is told once, and a click that follows at once can stop the run of the page that
+// was told. The number of the pad tells the server what it has had already.
 export default ({ parentElement: root, data, setStateValue }) => {
   const box = root.querySelector("input");
   const [set, forget] = root.querySelectorAll("button");
