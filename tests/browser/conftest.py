@@ -82,7 +82,7 @@ def _serve(script: str, folder: Path, **variables: str) -> Iterator[str]:
     port = _free_port()
     env = {k: v for k, v in os.environ.items() if k not in (*ENVIRONMENT, *SECRETS)} | variables
     log = (folder / "server.log").open("w+")
-    options = ["--server.port", str(port), "--server.headless", "true", "--server.fileWatcherType", "none"]
+    options = ["--server.port", str(port), "--server.headless", "true"]
     server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", str(ROOT / script), *options],
         cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT,
