@@ -1,6 +1,8 @@
 """The run itself: fragments, each at its own pace, that poll while there is something to come and no longer.
 
-Until a run has begun only the line that says what it waits for is polled: the rest has nothing to show.
+Until a run has begun only the line that says what it waits for is polled: the rest has nothing to show. While its
+baseline is measured everything is polled all the same, or plain decoding would have the processor for itself, and the
+run would be compared with what nobody who looks at it can have.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ TREE_POLL_S, NUMBERS_POLL_S, CHARTS_POLL_S = 0.15, 0.5, 1.0
 #: poll costs is taken from the models, where they compute on the same cores.
 _SLOW_TPS = 15.0
 
-Stage = Literal["waiting", "going", "ended"]
+Stage = Literal["waiting", "baseline", "going", "ended"]
 
 #: Charts stand beside tree and text while there is room for both, and go below them where there is not. What is only
 #: read out takes no room at all.
@@ -44,7 +46,7 @@ def show_run(visit: Visit, run: Run) -> None:
 
     def polled(every_s: float, draw: Callable[[], None], *, from_start: bool = False) -> None:
         """Draw, and draw again while there is something new to see; `from_start`: also before the run has begun."""
-        polls = stage == "going" or (stage == "waiting" and from_start)
+        polls = stage in ("baseline", "going") or (stage == "waiting" and from_start)
 
         @st.fragment(run_every=every_s * slower if polls else None)
         def fragment() -> None:
@@ -93,12 +95,19 @@ def show_run(visit: Visit, run: Run) -> None:
 def _stage(run: Run) -> Stage:
     if run.done:
         return "ended"
-    return "waiting" if run.state.started is None else "going"
+    if run.state.started is None:
+        return "baseline" if run.phase == "baseline" else "waiting"
+    return "going"
 
 
 def _slower(run: Run) -> int:
-    """By how much longer the polls wait than they would for a fast target. Once stopped, the end is near."""
-    plain = run.state.started.baseline_tps if run.state.started else None
+    """By how much longer the polls wait than they would for a fast target. Once stopped, the end is near.
+
+    A target is taken for a slow one until its baseline tells: no baseline is slower for the page than its run is.
+    """
+    if run.state.started is None:
+        return 2 if run.phase == "baseline" else 1
+    plain = run.state.started.baseline_tps
     return 2 if plain is not None and plain < _SLOW_TPS and not run.stopped else 1
 
 

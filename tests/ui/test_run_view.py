@@ -52,6 +52,14 @@ def test_before_a_run_begins_only_the_wait_is_polled(polls: list[float]) -> None
     assert polls == [run_view.NUMBERS_POLL_S]
 
 
+def test_while_the_baseline_is_measured_the_page_takes_no_less_than_from_the_run_of_a_slow_target(
+    polls: list[float],
+) -> None:
+    _run(_page(), "baseline")
+    normal = run_view.TREE_POLL_S, run_view.NUMBERS_POLL_S, run_view.CHARTS_POLL_S
+    assert sorted(set(polls)) == [2 * s for s in normal]
+
+
 def test_a_run_that_has_begun_is_polled_and_one_that_has_ended_is_not(polls: list[float]) -> None:
     page = _run(_page(), "talk")
     assert sorted(set(polls)) == [run_view.TREE_POLL_S, run_view.NUMBERS_POLL_S, run_view.CHARTS_POLL_S]
