@@ -54,7 +54,7 @@ class Conversations:
         for count, question in enumerate(asked, start=1):
             turns = tuple(asked[:count])
             if turns not in self._answers:
-                self._answers[turns] = self._write(pair(), greedy(settings), question, so_far)
+                self._answers[turns] = self._write(pair(), _greedy(settings), question, so_far)
             so_far.append((question, self._answers[turns]))
         return tuple(so_far)
 
@@ -83,6 +83,6 @@ class Conversations:
         raise StoppedError("It was stopped while an earlier turn was answered.")
 
 
-def greedy(settings: Settings) -> Settings:
+def _greedy(settings: Settings) -> Settings:
     """The same at temperature 0: what the target itself would say, and the same each time."""
     return replace(settings, temperature=0.0, rule="probabilistic")

@@ -261,7 +261,8 @@ def _plan(data: Mapping[str, Any]) -> Plan:
 def _prompt(data: Mapping[str, Any]) -> BenchPrompt:
     found = {f.name: data[f.name] for f in fields(BenchPrompt) if f.name in data}
     before = _texts(found.pop("before", ()))
-    return BenchPrompt(**dict(zip(found, _texts(list(found.values())), strict=True)), before=before)
+    _texts(tuple(found.values()))
+    return BenchPrompt(**found, before=before)
 
 
 def _texts(values: Any) -> tuple[str, ...]:

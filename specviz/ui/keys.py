@@ -40,7 +40,8 @@ class Keys:
     def __init__(self) -> None:
         self._held: dict[str, Secret] = {}
         self._lock = threading.Lock()
-        self._pad = self._next(0)
+        # A browser that comes back to a new session sends again what it sent to the old one: no number may fit it.
+        self._pad = self._next(secrets.randbelow(2**40))
 
     def __repr__(self) -> str:
         return f"Keys({len(self._held)})"

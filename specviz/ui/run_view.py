@@ -103,7 +103,8 @@ def _stage(run: Run) -> Stage:
 def _slower(run: Run) -> int:
     """By how much longer the polls wait than they would for a fast target. Once stopped, the end is near.
 
-    A target is taken for a slow one until its baseline tells: no baseline is slower for the page than its run is.
+    While the baseline is measured they wait as for a slow target: more polls than the run has would make plain decoding
+    look slower, and the speed-up larger, than it is.
     """
     if run.state.started is None:
         return 2 if run.phase == "baseline" else 1

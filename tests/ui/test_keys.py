@@ -48,6 +48,17 @@ def test_only_the_number_of_the_pad_that_is_shown_drops_a_key(sent: object) -> N
     assert keys.get(URL)
 
 
+def test_what_an_older_session_was_sent_fits_no_newer_one() -> None:
+    old, new = Keys(), Keys()
+    sent = covered(KEY, old.pad)
+    old.take(URL, sent)
+    forget = old.pad.number
+    assert not new.take(URL, sent) and new.get(URL) is None
+    new.take(URL, covered(KEY, new.pad))
+    new.forget(URL, forget)
+    assert new.get(URL), "the forgetting was of another key"
+
+
 def test_a_key_is_for_one_address() -> None:
     keys = Keys()
     keys.take(URL, covered(KEY, keys.pad))
