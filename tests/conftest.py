@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.engines.tiny import write_tiny_model
+
+if TYPE_CHECKING:
+    from specviz.engines.mlx.language_model import LanguageModel
 
 _told: list[tuple[str, str, str]] = []
 
@@ -23,3 +29,30 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section("figures of the page in Chromium")
     for what, value, wanted in _told:
         terminalreporter.write_line(f"{what:{width}}  {value}" + (f"   [wanted {wanted}]" if wanted else ""))
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_folder: Path) -> LanguageModel:
+    from specviz.setup.loading import load_model
+
+    return load_model(str(tiny_folder))
+
+
+@pytest.fixture
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder of this test's own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("SPECVIZ_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def smollm() -> LanguageModel:
+    from specviz.setup.loading import load_model
+
+    return load_model("smollm2-135m")

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from specviz.models import store
-from specviz.models.blas import use_fast_blas
+from specviz.engines.mlx.blas import use_fast_blas
+from specviz.store import store
 
 START_S = 120.0
 STOP_S = 20.0

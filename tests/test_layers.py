@@ -1,8 +1,9 @@
-"""Imports go down the levels of DESIGN section 2 only, and the core stays light."""
+"""Imports go down the rooms of docs/architecture.md only, no module imports itself in a circle, the core stays light."""
 
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,62 +11,29 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "specviz"
 
-#: Longest prefix wins. L0 values, L1 maths and ports, L2 loop and folds, L3 everything that does one job,
-#: L4 what puts those together: names for a run, and the training of drafts, which needs the models but no drafter and
-#: no target. L5 what a person touches.
-LEVELS = {
-    "specviz": 0,
-    "specviz.errors": 0,
-    "specviz.settings": 0,
-    "specviz.events": 0,
-    "specviz.packed": 0,
-    "specviz.sampling": 1,
-    "specviz.ports": 1,
-    "specviz.alternatives": 1,
-    "specviz.text_rows": 1,
-    "specviz.prompt": 2,
-    "specviz.metrics": 2,
-    "specviz.decoding": 2,
-    "specviz.baseline": 2,
-    "specviz.trace": 2,
-    "specviz.trial": 2,
-    "specviz.report": 2,
-    "specviz.environment": 3,
-    "specviz.connection": 2,
-    "specviz.pace": 2,
-    "specviz.pair": 2,
-    "specviz.job": 2,
-    "specviz.bench": 2,
-    "specviz.bench_job": 3,
-    "specviz.run": 3,
-    "specviz.task": 3,
-    "specviz.check": 3,
-    "specviz.runner": 3,
-    "specviz.models": 3,
-    "specviz.drafters": 3,
-    "specviz.targets": 3,
-    "specviz.views": 3,
-    "specviz.catalog": 4,
-    "specviz.remote_target": 4,
-    "specviz.diagnosis": 4,
-    "specviz.distill": 4,
-    "specviz.ui": 5,
-    "specviz.cli": 5,
-    "specviz.__main__": 5,
+#: The rooms, from the ground up. A room may import those of lower floors; rooms of one floor do not know each other.
+FLOORS = (
+    ("core",),
+    ("net", "record", "engines"),
+    ("store",),
+    ("drafters", "targets"),
+    ("setup",),
+    ("host",),
+    ("server", "bench", "observe", "distill"),
+    ("proof",),
+    ("views",),
+    ("ui", "cli"),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+#: Files beside the rooms: the version, and what `python -m specviz` starts.
+BESIDE = {"specviz": 0, "specviz.__main__": len(FLOORS)}
+#: Libraries that may be imported in one place only.
+OWNERS = {
+    "streamlit": ("specviz.ui",),
+    "mlx": ("specviz.engines.mlx", "specviz.distill"),
+    "mlx_lm": ("specviz.engines.mlx", "specviz.distill"),
 }
-#: L3 packages do not know each other; only L4 puts them together.
-ISLANDS = {
-    "specviz.models": "models",
-    "specviz.drafters": "drafters",
-    "specviz.targets": "targets",
-    "specviz.views": "views",
-    "specviz.run": "runs",
-    "specviz.task": "runs",
-    "specviz.check": "runs",
-    "specviz.bench_job": "runs",
-    "specviz.runner": "runs",
-}
-STDLIB_ONLY = {"specviz", "specviz.errors", "specviz.settings", "specviz.events", "specviz.packed"}
+CORE_LIBRARIES = {"numpy", "msgspec"}
 
 
 def module_of(path: Path) -> str:
@@ -73,13 +41,19 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def key_of(module: str) -> str | None:
-    names = module.split(".")
-    prefixes = (".".join(names[:n]) for n in range(len(names), 0, -1))
-    return next((p for p in prefixes if p in LEVELS and (p != "specviz" or module == "specviz")), None)
+def room_of(module: str) -> str:
+    """The room of a module; the module itself where it is in none."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == "specviz" and parts[1] in FLOOR else module
+
+
+def floor_of(module: str) -> int | None:
+    room = room_of(module)
+    return FLOOR.get(room, BESIDE.get(room))
 
 
 def imports_of(source: str) -> set[str]:
+    """Everything that is imported; `from specviz.core import events` counts as the module."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -87,62 +61,74 @@ def imports_of(source: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "absolute imports only"
             base = node.module or ""
-            found |= {f"{base}.{a.name}" if key_of(f"{base}.{a.name}") else base for a in node.names}
+            as_modules = {f"{base}.{a.name}" for a in node.names if is_module(f"{base}.{a.name}")}
+            found |= as_modules
+            if len(as_modules) < len(node.names):
+                found.add(base)
     return found
 
 
+def is_module(dotted: str) -> bool:
+    path = ROOT.joinpath(*dotted.split("."))
+    return dotted.startswith("specviz") and (path.is_dir() or path.with_suffix(".py").is_file())
+
+
 def broken_arrows(module: str, source: str) -> list[str]:
-    own = key_of(module)
-    if own is None:
-        return [f"{module} has no level: give it one"]
+    floor = floor_of(module)
+    if floor is None:
+        return [f"{module} is in no room"]
     broken = []
     for imported in imports_of(source):
-        root = imported.split(".")[0]
-        if root != "specviz":
-            if own in STDLIB_ONLY and root not in sys.stdlib_module_names:
-                broken.append(f"{module} (L0) imports the third-party {imported}")
-            if root == "streamlit" and own != "specviz.ui":
-                broken.append(f"{module} imports streamlit; only specviz.ui may")
+        library = imported.split(".")[0]
+        if library != "specviz":
+            if room_of(module) == "core" and library not in sys.stdlib_module_names | CORE_LIBRARIES:
+                broken.append(f"{module} imports {imported}: the core knows {', '.join(sorted(CORE_LIBRARIES))} alone")
+            owners = OWNERS.get(library)
+            if owners and not any(module == o or module.startswith(f"{o}.") for o in owners):
+                broken.append(f"{module} imports {imported}: only {' and '.join(owners)} may")
             continue
-        other = key_of(imported)
+        other = floor_of(imported)
         if other is None:
-            broken.append(f"{module} imports {imported}, which has no level")
-        elif LEVELS[other] > LEVELS[own]:
-            broken.append(f"{module} (L{LEVELS[own]}) imports {imported} (L{LEVELS[other]}): upwards")
-        elif own in ISLANDS and other in ISLANDS and ISLANDS[own] != ISLANDS[other]:
-            broken.append(f"{module} imports {imported}: two packages of one level")
-        elif other in ("specviz.models", "specviz.drafters", "specviz.targets") and LEVELS[own] == 5:
-            allowed = imported in ("specviz.models.store", "specviz.models.known", "specviz.models")
-            if not (own == "specviz.cli" and allowed):
-                broken.append(f"{module} imports {imported}: only the catalog may")
+            broken.append(f"{module} imports {imported}, which is in no room")
+        elif other > floor:
+            broken.append(f"{module} (floor {floor}) imports {imported} (floor {other}): upwards")
+        elif other == floor and room_of(imported) != room_of(module):
+            broken.append(f"{module} imports {imported}: two rooms of one floor")
+        elif room_of(imported) in ("drafters", "targets") and room_of(module) in ("ui", "cli"):
+            broken.append(f"{module} imports {imported}: only setup makes drafters and targets")
     return broken
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_go_down(path: Path) -> None:
-    assert broken_arrows(module_of(path), path.read_text()) == []
+SOURCES = {module_of(p): p.read_text() for p in sorted(PACKAGE.rglob("*.py"))}
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_imports_go_down(module: str) -> None:
+    assert broken_arrows(module, SOURCES[module]) == []
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("specviz.sampling", "import specviz.decoding"),
-        ("specviz.decoding", "from specviz import runner"),
-        ("specviz.events", "import numpy"),
+        ("specviz.core.sampling", "import specviz.record.state"),
+        ("specviz.core.decoding", "from specviz.host import thread"),
+        ("specviz.core.events", "import pandas"),
         ("specviz.views.tree", "import streamlit as st"),
-        ("specviz.targets.local", "from specviz.models.toy import ToyScorer"),
-        ("specviz.run", "from specviz.views import words"),
+        ("specviz.store.store", "import mlx.core as mx"),
+        ("specviz.engines.toy", "from specviz.record.state import RunState"),
+        ("specviz.targets.local", "from specviz.drafters.ngram import NgramDrafter"),
+        ("specviz.host.run", "from specviz.views import words"),
         ("specviz.ui.live", "from specviz.drafters.ngram import NgramDrafter"),
         ("specviz.newcomer", "import json"),
+        ("specviz.newcomer.thing", "import json"),
     ],
 )
 def test_the_check_sees_each_wrong_arrow(module: str, source: str) -> None:
     assert broken_arrows(module, source)
 
 
-def test_modules_of_one_level_do_not_import_in_a_circle() -> None:
-    graph = {module_of(p): imports_of(p.read_text()) for p in PACKAGE.rglob("*.py")}
-    graph = {m: {i for i in found if i in graph and i != m} for m, found in graph.items()}
+def test_no_module_imports_itself_in_a_circle() -> None:
+    graph = {m: {i for i in imports_of(source) if i in SOURCES and i != m} for m, source in SOURCES.items()}
     done: set[str] = set()
 
     def visit(module: str, trail: tuple[str, ...]) -> None:
@@ -156,11 +142,22 @@ def test_modules_of_one_level_do_not_import_in_a_circle() -> None:
         visit(module, ())
 
 
-def test_the_loop_imports_nothing_heavy() -> None:
+def test_a_class_name_is_used_once() -> None:
+    names = Counter(
+        node.name
+        for source in SOURCES.values()
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_the_core_imports_nothing_heavy() -> None:
+    modules = [m for m in SOURCES if m.startswith(("specviz.core.", "specviz.record."))]
     code = (
-        "import sys, specviz.decoding, specviz.trace, specviz.report;"
+        f"import sys, {', '.join(modules)};"
         "loaded = {m.split('.')[0] for m in sys.modules};"
-        "heavy = {'streamlit', 'mlx', 'plotly', 'grpc', 'openai', 'transformers'} & loaded;"
+        "heavy = {'streamlit', 'mlx', 'plotly', 'grpc', 'openai', 'transformers', 'pandas', 'pydantic'} & loaded;"
         "sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

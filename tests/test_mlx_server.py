@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from specviz.catalog import Builder
 from specviz.cli import main
-from specviz.decoding import autoregressive, speculative
-from specviz.events import Done, RunStarted
-from specviz.models import language_model
-from specviz.prompt import prepare
-from specviz.settings import Settings
+from specviz.core.decoding import autoregressive, speculative
+from specviz.core.events import Done, RunStarted
+from specviz.core.prompt import prepare
+from specviz.core.settings import Settings
+from specviz.setup import loading
+from specviz.setup.catalog import Builder
 from tests.mlx_server import mlx_server
 
 pytestmark = pytest.mark.smollm
@@ -56,7 +56,7 @@ def check_equal(written: Sequence[int], own: tuple[list[int], tuple[int, ...]]) 
     if at is None:
         assert len(written) == len(right)
         return
-    row = language_model.load("smollm2-135m").scorer().score([*prompt, *right[:at]], 1)[0]
+    row = loading.load_model("smollm2-135m").scorer().score([*prompt, *right[:at]], 1)[0]
     gap = float(row[right[at]] - row[written[at]])
     assert abs(gap) < TIE, f"token {at} is {written[at]} and not {right[at]}, which is {gap:.3f} nats more probable"
     warnings.warn(f"NUMERICAL TIE at token {at}: gap {gap:.5f} nats", stacklevel=1)

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specviz.catalog import Builder
 from specviz.cli import main
-from specviz.decoding import speculative
+from specviz.core.decoding import speculative
+from specviz.core.events import Done
+from specviz.core.prompt import prepare
+from specviz.core.settings import Settings
 from specviz.distill.held_out import HELD_OUT
 from specviz.distill.prompts import DOMAINS
-from specviz.events import Done
-from specviz.models import store
-from specviz.models.tokenizer import ModelTokenizer
-from specviz.prompt import prepare
-from specviz.settings import Settings
-from tests.models.tiny_distilled import write_tiny_distilled
+from specviz.engines.tokenizer import ModelTokenizer
+from specviz.setup.catalog import Builder
+from specviz.store import store
+from tests.engines.tiny_distilled import write_tiny_distilled
 
 pytestmark = pytest.mark.smollm
 
@@ -46,7 +46,7 @@ def run(builder: Builder, settings: Settings, prompt: str = PROMPT) -> Done:
 @cache
 def mlx_lms_own() -> tuple[int, ...]:
     """What mlx-lm's plain generation gives: its loader, its attention, its loop; the same weights in float32."""
-    from specviz.models.blas import use_fast_blas
+    from specviz.engines.mlx.blas import use_fast_blas
 
     use_fast_blas()
     import mlx.core as mx

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from specviz.core.ports import Capabilities, Exchange, Scorer
+from specviz.core.sampling import Logits
 from specviz.drafters.combined import CombinedDrafter
 from specviz.drafters.model import ModelDrafter
-from specviz.models.toy import ToyScorer, ToyTokenizer
-from specviz.ports import Capabilities, Exchange, Scorer
-from specviz.sampling import Logits
+from specviz.engines.toy import ToyScorer, ToyTokenizer
 from specviz.targets.local import LocalTarget
 
 TOKENIZER = ToyTokenizer()

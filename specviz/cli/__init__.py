@@ -20,7 +20,7 @@ from specviz.cli.models import add_models
 from specviz.cli.predict import add_predict
 from specviz.cli.replay import add_replay
 from specviz.cli.terminal import INTERRUPTED, print_error
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
 
 _INTRO = """\
 See, measure and trust speculative decoding.

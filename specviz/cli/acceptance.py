@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
-from specviz.distill.evaluate import Figure
+from specviz.core.errors import DownloadError
+from specviz.core.settings import draft_name
+from specviz.distill.evaluate import AcceptanceFigure
 from specviz.distill.measure import measure
-from specviz.errors import DownloadError
-from specviz.settings import draft_name
 
 _HELP = """\
 Measure a draft on held-out prompts: the target answers each, and at every token of its answer acceptance is the
@@ -89,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
     return INTERRUPTED if stopped else 0
 
 
-def table(figures: list[Figure]) -> str:
+def table(figures: list[AcceptanceFigure]) -> str:
     """A line per temperature and domain."""
     rows = [("DOMAIN", "T", "ACCEPTANCE", "LENGTH", "TOKENS", "TEXTS")]
     for f in figures:

@@ -9,21 +9,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from specviz import catalog
-from specviz.bench.compare import compare
-from specviz.bench.export import to_csv, to_parquet
-from specviz.bench.plan import PLAIN
-from specviz.bench.results import Bench, dumps, read, write, write_bytes
-from specviz.bench.rows import rows_of
-from specviz.bench.sweep import Sweep, new_bench, seconds_left
+from specviz.bench.sweep.compare import compare
+from specviz.bench.sweep.export import to_csv, to_parquet
+from specviz.bench.sweep.plan import PLAIN
+from specviz.bench.sweep.results import Bench, dumps, read, write, write_bytes
+from specviz.bench.sweep.rows import rows_of
+from specviz.bench.sweep.sweep import Sweep, new_bench, seconds_left
 from specviz.cli import bench_report as report
 from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of
 from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt, write_json
-from specviz.environment import environment, secrets
-from specviz.errors import SettingsError
-from specviz.ports import Progress
-from specviz.settings import VERIFICATIONS
+from specviz.core.errors import SettingsError
+from specviz.core.ports import Progress
+from specviz.core.settings import VERIFICATIONS
+from specviz.setup import catalog
+from specviz.setup.environment import environment, secrets
 from specviz.views.benchmark.table import duration
 
 _HELP = """\

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from specviz.bench.alarms import alarms
-from specviz.bench.compare import Change, Comparison
-from specviz.bench.plan import Cell
-from specviz.bench.results import Bench
-from specviz.bench.rows import Row, rows_of
 from specviz.bench.statistics import Interval
-from specviz.bench.verdict import verdict
+from specviz.bench.sweep.alarms import alarms
+from specviz.bench.sweep.compare import Change, Comparison
+from specviz.bench.sweep.plan import Cell
+from specviz.bench.sweep.recommendation import verdict
+from specviz.bench.sweep.results import Bench
+from specviz.bench.sweep.rows import BenchRow, rows_of
 from specviz.cli.terminal import columns
 
 _HEADS = (
@@ -50,7 +50,7 @@ def text(bench: Bench) -> str:
     return "\n".join(lines)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: BenchRow) -> tuple[str, ...]:
     cell = row.cell
     name = cell.baseline or cell.draft + ("" if cell.rule == "probabilistic" else f" {cell.rule}")
     speculative = cell.baseline is None
@@ -79,7 +79,7 @@ def within(interval: Interval | None) -> str:
     return "n/a" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
 
 
-def _differs(row: Row) -> str:
+def _differs(row: BenchRow) -> str:
     """Greedy text that is not the target's own: near-ties of two kernels, or a fault."""
     if row.same_text is None or row.same_text[0] == row.same_text[1]:
         return ""

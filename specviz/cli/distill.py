@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt
+from specviz.core.errors import DownloadError, SettingsError
+from specviz.core.ports import Progress
 from specviz.distill.pipeline import Learned, News, Outcome, distill
 from specviz.distill.recipe import Recipe, prompt_file
 from specviz.distill.student import BITS
 from specviz.distill.subject import check_target_name
 from specviz.distill.writing import Wrote
-from specviz.errors import DownloadError, SettingsError
-from specviz.ports import Progress
 
 _HELP = """\
 Make a draft for a target: the target writes texts, and a small Llama learns its distributions.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
-from specviz.diagnosis import Diagnosis, Plan, diagnose
-from specviz.environment import environment
-from specviz.errors import DownloadError, StoppedError
-from specviz.settings import RULES, VERIFICATIONS, Settings, draft_name
+from specviz.core.errors import DownloadError, StoppedError
+from specviz.core.settings import RULES, VERIFICATIONS, Settings, draft_name
+from specviz.setup.diagnosis import Diagnosis, VerificationPlan, diagnose
+from specviz.setup.environment import environment
 from specviz.views import trial
 
 _HELP = """\
@@ -90,11 +90,11 @@ def _more(found: Diagnosis) -> list[tuple[str, str]]:
     ]
 
 
-def _row(plan: Plan) -> tuple[str, str, str]:
+def _row(plan: VerificationPlan) -> tuple[str, str, str]:
     return f"{plan.temperature:g}", plan.way or "none", plan.guarantee.kind if plan.guarantee else "none"
 
 
-def _reasons(plans: Sequence[Plan]) -> list[str]:
+def _reasons(plans: Sequence[VerificationPlan]) -> list[str]:
     """Each reason once, with the temperatures that it holds for."""
     at: dict[str, list[str]] = {}
     for plan in plans:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from specviz import baseline, catalog, report
 from specviz.cli.terminal import (
     INTERRUPTED,
     ProgressLine,
@@ -23,15 +22,18 @@ from specviz.cli.terminal import (
     stop_on_interrupt,
     write_json,
 )
-from specviz.decoding import speculative
-from specviz.environment import environment, secrets
-from specviz.errors import DownloadError, PromptError, StoppedError
-from specviz.events import Metrics
-from specviz.metrics import RunState
-from specviz.pair import Pair
-from specviz.prompt import prepare, refuse_empty
-from specviz.settings import RULES, VERIFICATIONS, Settings, draft_name
-from specviz.trace import TraceWriter
+from specviz.core import baseline
+from specviz.core.decoding import speculative
+from specviz.core.errors import DownloadError, PromptError, StoppedError
+from specviz.core.events import Metrics
+from specviz.core.pair import Pair
+from specviz.core.prompt import prepare, refuse_empty
+from specviz.core.settings import RULES, VERIFICATIONS, Settings, draft_name
+from specviz.record import report
+from specviz.record.state import RunState
+from specviz.record.trace import TraceWriter
+from specviz.setup import catalog
+from specviz.setup.environment import environment, secrets
 from specviz.views import words
 
 _HELP = """\

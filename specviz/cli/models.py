@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from specviz.cli.terminal import ProgressLine
-from specviz.errors import UnknownModelError
-from specviz.models import store
+from specviz.core.errors import UnknownModelError
+from specviz.store import store
 
 
 def add_models(commands: Any) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from specviz import catalog
-from specviz.bench.plan import Plan
-from specviz.bench.sweep import baselines_of
-from specviz.settings import RULES, Settings, draft_name
+from specviz.bench.sweep.plan import SweepPlan
+from specviz.bench.sweep.sweep import baselines_of
+from specviz.core.settings import RULES, Settings, draft_name
+from specviz.setup import catalog
 
 KS = (1, 2, 4, 8)
 
@@ -51,15 +51,15 @@ def settings_of(options: argparse.Namespace, draft: str, variables: Mapping[str,
     return Settings.resolve(given | {"draft": draft}, environment=variables)
 
 
-def plan_of(options: argparse.Namespace, variables: Mapping[str, str], repeats: int = 1, warm_up: int = 8) -> Plan:
+def plan_of(options: argparse.Namespace, variables: Mapping[str, str], repeats: int = 1, warm_up: int = 8) -> SweepPlan:
     """The plan that the options ask for, its names checked.
 
     Raises:
         SettingsError: a value breaks its rule.
-        UnknownModelError, PairingError: see `specviz.catalog.check`.
+        UnknownModelError, PairingError: see `specviz.setup.catalog.check`.
     """
     settings = settings_of(options, options.draft[0], variables)
-    plan = Plan(
+    plan = SweepPlan(
         settings,
         drafts=tuple(options.draft),
         ks=tuple(options.k or KS),

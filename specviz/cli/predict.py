@@ -11,22 +11,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from specviz import catalog
-from specviz.bench.confirm import Confirmed, confirm
-from specviz.bench.plan import Plan
-from specviz.bench.predict import predict, refuse_remote
-from specviz.bench.prediction import Forecast, Prediction
-from specviz.bench.results import write
-from specviz.bench.suites import BenchPrompt
+from specviz.bench.forecast.confirm import Confirmed, confirm
+from specviz.bench.forecast.forecast import Forecast, Prediction
+from specviz.bench.forecast.predict import predict, refuse_remote
+from specviz.bench.suites.suite import BenchPrompt
+from specviz.bench.sweep.plan import SweepPlan
+from specviz.bench.sweep.results import write
 from specviz.cli.bench_report import number, within
 from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of, settings_of
 from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
-from specviz.environment import environment
-from specviz.errors import DownloadError, SettingsError, StoppedError
-from specviz.pair import Pair
-from specviz.ports import Progress
-from specviz.settings import Settings
+from specviz.core.errors import DownloadError, SettingsError, StoppedError
+from specviz.core.pair import Pair
+from specviz.core.ports import Progress
+from specviz.core.settings import Settings
+from specviz.setup import catalog
+from specviz.setup.environment import environment
 
 _HELP = """\
 Rank drafts, and K for each, from one text per prompt. The target writes each text once, every draft is led along it,
@@ -95,7 +95,7 @@ def _refuse_unwritable(path: Path) -> None:
 
 
 def _predict(
-    plan: Plan,
+    plan: SweepPlan,
     prompts: Sequence[BenchPrompt],
     given: bool,
     confirming: bool,
@@ -129,7 +129,7 @@ def _predict(
         line.clear()
 
 
-def _plan(options: argparse.Namespace, variables: Mapping[str, str]) -> Plan:
+def _plan(options: argparse.Namespace, variables: Mapping[str, str]) -> SweepPlan:
     if not options.draft:
         raise SettingsError("No draft is named.", "Give --draft NAME …, for example --draft ngram.")
     # First: for a server nothing is missing but the ability.

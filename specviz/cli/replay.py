@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from specviz import report, trace
 from specviz.cli.generate import print_summary
 from specviz.cli.terminal import painted, print_error, safe, write_json
-from specviz.events import Metrics
-from specviz.metrics import Node, RunState
+from specviz.core.events import Metrics
+from specviz.record import report, trace
+from specviz.record.state import Node, RunState
 
 _HELP = """\
 Play a recorded run: each line is a round, each token in the colour of what became of it

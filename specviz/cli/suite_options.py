@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from specviz.bench.loaders import KINDS, Loaded, read_suite, refuse_bad
-from specviz.bench.suites import Suite, builtin
+from specviz.bench.suites.loaders import KINDS, Loaded, read_suite, refuse_bad
+from specviz.bench.suites.suite import Suite, builtin
 from specviz.cli.terminal import safe
-from specviz.errors import SettingsError
+from specviz.core.errors import SettingsError
 
 BUILTIN = "builtin"
 _LISTED = 20

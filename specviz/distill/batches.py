@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.distill.samples import FLOOR, Sample, stack_rows
+from specviz.distill.samples import FLOOR, TeacherText, stack_rows
 from specviz.distill.vocabulary import draft_ids
-from specviz.models.distilled import DraftVocabulary
+from specviz.engines.distilled import DraftVocabulary
 
 Int32s = NDArray[np.int32]
 
@@ -72,11 +72,11 @@ class Collator:
     def __init__(self, vocabulary: DraftVocabulary) -> None:
         self._inputs, self._own = vocabulary.inputs, draft_ids(vocabulary)
 
-    def length(self, sample: Sample) -> int:
+    def length(self, sample: TeacherText) -> int:
         """Tokens of a text as the student sees it: the last one is only predicted."""
         return min(LONGEST, len(sample.prompt_ids) + len(sample.token_ids) - 1)
 
-    def batch(self, samples: Sequence[Sample]) -> Batch:
+    def batch(self, samples: Sequence[TeacherText]) -> Batch:
         """One batch of these texts."""
         width = max(map(self.length, samples))
         inputs = np.zeros((len(samples), width), dtype=np.int32)

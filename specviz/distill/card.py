@@ -10,10 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from specviz import __version__
-from specviz.distill.evaluate import Figure
+from specviz.core.vocabulary import Vocabulary
+from specviz.distill.evaluate import AcceptanceFigure
 from specviz.distill.subject import TOY
-from specviz.models.distilled import Description
-from specviz.models.pairing import Vocabulary
+from specviz.engines.distilled import Description
 
 _SMOLLM2 = """\
 Apache-2.0. The weights are derived from SmolLM2 by Hugging Face
@@ -59,7 +59,7 @@ class Training:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
-def describe(target: str, vocabulary: Vocabulary, training: Training, found: Iterable[Figure]) -> Description:
+def describe(target: str, vocabulary: Vocabulary, training: Training, found: Iterable[AcceptanceFigure]) -> Description:
     """draft.json of a draft.
 
     Args:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.distill.samples import SOFT_TEMPERATURES, Sample
+from specviz.core.ports import Scorer
+from specviz.core.sampling import Logits, to_probs
+from specviz.core.settings import Sampling
+from specviz.distill.samples import SOFT_TEMPERATURES, TeacherText
 from specviz.distill.vocabulary import draft_ids
-from specviz.models.distilled import DraftVocabulary
-from specviz.ports import Scorer
-from specviz.sampling import Logits, to_probs
-from specviz.settings import Sampling
+from specviz.engines.distilled import DraftVocabulary
 
 Rates = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def expected_lengths(rates: Rates, k: int = K) -> Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class AcceptanceFigure:
     """Acceptance in one domain, or over all, at one temperature.
 
     Attributes:
@@ -83,7 +83,7 @@ class Figure:
     texts: int
 
 
-def figures(measured: Iterable[tuple[str, float, Rates]]) -> list[Figure]:
+def figures(measured: Iterable[tuple[str, float, Rates]]) -> list[AcceptanceFigure]:
     """A figure for each domain in the order of their first text, then one over all, for each temperature.
 
     Args:
@@ -92,7 +92,7 @@ def figures(measured: Iterable[tuple[str, float, Rates]]) -> list[Figure]:
     groups: dict[tuple[float, str], list[Rates]] = {}
     for domain, temperature, rates in measured:
         groups.setdefault((temperature, domain), []).append(rates)
-    found: list[Figure] = []
+    found: list[AcceptanceFigure] = []
     for temperature in sorted({t for t, _ in groups}):
         own = {domain: rates for (t, domain), rates in groups.items() if t == temperature}
         found += [_figure(domain, temperature, rates) for domain, rates in own.items()]
@@ -100,26 +100,26 @@ def figures(measured: Iterable[tuple[str, float, Rates]]) -> list[Figure]:
     return found
 
 
-def _figure(domain: str, temperature: float, rates: Sequence[Rates]) -> Figure:
+def _figure(domain: str, temperature: float, rates: Sequence[Rates]) -> AcceptanceFigure:
     together = np.concatenate(rates)
     lengths = np.concatenate([expected_lengths(r) for r in rates])
     length = float(lengths.mean()) if len(lengths) else None
-    return Figure(domain, temperature, float(together.mean()), length, len(together), len(rates))
+    return AcceptanceFigure(domain, temperature, float(together.mean()), length, len(together), len(rates))
 
 
-def overall(found: Iterable[Figure]) -> Mapping[float, float]:
+def overall(found: Iterable[AcceptanceFigure]) -> Mapping[float, float]:
     """Temperature → acceptance over all domains."""
     return {f.temperature: f.acceptance for f in found if f.domain == "all"}
 
 
 def score_texts(
-    samples: Sequence[Sample],
+    samples: Sequence[TeacherText],
     target: Scorer,
     draft: Scorer,
     tokens: NDArray[np.int32] | None,
     on_text: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> list[Figure]:
+) -> list[AcceptanceFigure]:
     """Score texts that the target wrote by both models.
 
     Args:
@@ -142,7 +142,7 @@ def score_texts(
     return figures(measured)
 
 
-def acceptance_of_sample(logits: Logits, sample: Sample, vocabulary: DraftVocabulary) -> Rates:
+def acceptance_of_sample(logits: Logits, sample: TeacherText, vocabulary: DraftVocabulary) -> Rates:
     """`acceptance` from what is kept of the target's rows: exact at temperature 0, at most a little low above it.
 
     Args:
@@ -164,7 +164,7 @@ def acceptance_of_sample(logits: Logits, sample: Sample, vocabulary: DraftVocabu
     return rates
 
 
-def quick(samples: Sequence[Sample], draft: Scorer, vocabulary: DraftVocabulary) -> list[Figure]:
+def quick(samples: Sequence[TeacherText], draft: Scorer, vocabulary: DraftVocabulary) -> list[AcceptanceFigure]:
     """`score_texts` without the target: while training."""
     measured = []
     for sample in samples:

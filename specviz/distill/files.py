@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from specviz.errors import RunError
+from specviz.core.errors import RunError
 
 _TEMPORARY = ".partial"
 

@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from specviz.core.errors import SettingsError
 from specviz.distill.arrays import flat, save
 from specviz.distill.card import card
 from specviz.distill.student import BITS, Config, make, quantise
-from specviz.errors import SettingsError
-from specviz.models.distilled import (
+from specviz.engines.distilled import (
     DESCRIPTION_FILE,
     VOCABULARY_FILE,
     Description,

@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz import catalog
-from specviz.distill.evaluate import Figure, score_texts
+from specviz.core.errors import PromptError, SettingsError
+from specviz.core.ports import OnProgress, Progress, Scorer
+from specviz.core.settings import Settings
+from specviz.core.vocabulary import check_pair
+from specviz.distill.evaluate import AcceptanceFigure, score_texts
 from specviz.distill.held_out import HELD_OUT
 from specviz.distill.prompts import Prompt
-from specviz.distill.samples import Sample
+from specviz.distill.samples import TeacherText
 from specviz.distill.sources import ToyPrompts, read_prompts
 from specviz.distill.subject import TOY, Subject, open_subject, target_name
-from specviz.distill.teacher import Request
-from specviz.errors import PromptError, SettingsError
-from specviz.models import store
-from specviz.models.distilled import is_distilled
-from specviz.models.pairing import check_pair
-from specviz.models.toy import ToyScorer, ToyTokenizer
-from specviz.ports import OnProgress, Progress, Scorer
-from specviz.settings import Settings
+from specviz.distill.teacher import TextRequest
+from specviz.engines.distilled import is_distilled
+from specviz.engines.toy import ToyScorer, ToyTokenizer
+from specviz.setup import catalog
+from specviz.store import store
 
 _MODEL = "model:"
 
@@ -54,7 +54,7 @@ def measure(
     seed: int = 0,
     on_progress: OnProgress = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> list[Figure]:
+) -> list[AcceptanceFigure]:
     """Let the target answer prompts, and score its answers by both.
 
     Args:
@@ -71,7 +71,7 @@ def measure(
 
     Raises:
         SettingsError, PromptError: bad input.
-        UnknownModelError, UnsupportedModelError, DownloadError, PairingError: as `specviz.catalog.Builder.build`.
+        UnknownModelError, UnsupportedModelError, DownloadError, PairingError: as `specviz.setup.catalog.Builder.build`.
     """
     target = target_name(target)
     if draft != TOY and not draft.startswith(_MODEL):
@@ -88,7 +88,7 @@ def measure(
     subject = open_subject(target, on_progress, cancelled)
     opened = open_draft(draft, subject, on_progress, cancelled)
     requests = _requests(asked, subject, opened, sorted(set(temperatures)), max_tokens, seed)
-    written: list[tuple[int, Sample]] = []
+    written: list[tuple[int, TeacherText]] = []
     for entry in subject.teacher.write(requests):
         written.append(entry)
         on_progress(Progress("The target answers", len(written), len(requests), "texts"))
@@ -116,16 +116,16 @@ def open_draft(
         return Draft(ToyScorer(ToyTokenizer(), catalog.TOY_NOISE), None, catalog.TOY_CONTEXT)
     name = name.removeprefix(_MODEL)
     if is_distilled(store.pull(name, on_progress, cancelled)):
-        from specviz.models import distilled_model
+        from specviz.setup import loading
 
-        distilled = distilled_model.load(name, on_progress, cancelled)
+        distilled = loading.load_draft(name, on_progress, cancelled)
         distilled.check_target(subject.vocabulary)
         return Draft(distilled.scorer(), distilled.vocabulary.tokens, distilled.max_context)
-    from specviz.models import language_model
+    from specviz.setup import loading
 
     # The target as its own draft is a check of the measure: acceptance 1.
     own = subject.model
-    model = own if own and own.name == name else language_model.load(name, on_progress, cancelled)
+    model = own if own and own.name == name else loading.load_model(name, on_progress, cancelled)
     check_pair(model.tokenizer.vocabulary, subject.vocabulary)
     return Draft(model.scorer(), None, model.max_context)
 
@@ -155,7 +155,7 @@ def _requests(
     temperatures: Sequence[float],
     max_tokens: int,
     seed: int,
-) -> list[Request]:
+) -> list[TextRequest]:
     room = min(subject.max_context, draft.max_context) - max_tokens
     requests = []
     for number, prompt in enumerate(prompts, 1):
@@ -168,5 +168,5 @@ def _requests(
             )
         for temperature in temperatures:
             own = np.random.SeedSequence((seed, number)).generate_state(1)[0]
-            requests.append(Request(prompt.domain, ids, temperature, max_tokens, int(own)))
+            requests.append(TextRequest(prompt.domain, ids, temperature, max_tokens, int(own)))
     return requests

@@ -16,24 +16,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from specviz.core.ports import Progress
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.batches import Collator
 from specviz.distill.card import Training, describe, versions
-from specviz.distill.evaluate import Figure, overall, quick, score_texts
+from specviz.distill.evaluate import AcceptanceFigure, overall, quick, score_texts
 from specviz.distill.files import disk_errors
 from specviz.distill.folder import finish
 from specviz.distill.prompts import Prompt
 from specviz.distill.recipe import Recipe, agree, keep
-from specviz.distill.samples import Sample
+from specviz.distill.samples import TeacherText
 from specviz.distill.sources import GivenPrompts, OwnPrompts, Source, ToyPrompts, read_prompts
 from specviz.distill.subject import TOY, Subject, open_subject
-from specviz.distill.train import Plan, Trainer
+from specviz.distill.train import Trainer, TrainingPlan
 from specviz.distill.vocabulary import choose, count, coverage
 from specviz.distill.workplace import Workplace, occupied
 from specviz.distill.writing import TEMPERATURES, Writing, Wrote
-from specviz.models.distilled import DraftVocabulary
-from specviz.ports import Progress
+from specviz.engines.distilled import DraftVocabulary
 
 #: The share of the time that is over when training ends; the rest is for the evaluation.
 TRAINED = 0.9
@@ -81,7 +81,7 @@ class Outcome:
     complete: bool
     before: Mapping[float, float]
     after: Mapping[float, float]
-    figures: tuple[Figure, ...]
+    figures: tuple[AcceptanceFigure, ...]
 
 
 def distill(
@@ -206,8 +206,8 @@ class _Run:
 
     def _train(
         self,
-        samples: Sequence[Sample],
-        held_out: Sequence[Sample],
+        samples: Sequence[TeacherText],
+        held_out: Sequence[TeacherText],
         vocabulary: DraftVocabulary,
         config: students.Config,
         written_s: float,
@@ -221,7 +221,7 @@ class _Run:
             return overall(quick(looked_at, students.StudentScorer(student, vocabulary), vocabulary))
 
         before = measure()
-        plan = Plan(
+        plan = TrainingPlan(
             seconds=max(1.0, TRAINED * self._total_s - written_s),
             steps=self._recipe.steps,
             batch_tokens=self._recipe.batch_tokens,
@@ -259,8 +259,8 @@ class _Run:
         self._news(Learned(trainer.step, trainer.tokens, loss, acceptance, max(0.0, left_s)))
 
     def _evaluate(
-        self, trainer: Trainer, held_out: Sequence[Sample], vocabulary: DraftVocabulary, config: students.Config
-    ) -> list[Figure]:
+        self, trainer: Trainer, held_out: Sequence[TeacherText], vocabulary: DraftVocabulary, config: students.Config
+    ) -> list[AcceptanceFigure]:
         """By the weights that are kept: those behind the rounding. A stopped run looks at few texts."""
         student = students.rounded(config, flat(trainer.student.parameters()), self._recipe.bits)
         texts = _few(held_out) if self._cancelled() else list(held_out)
@@ -301,7 +301,7 @@ def machine() -> str:
     )
 
 
-def _few(samples: Sequence[Sample]) -> list[Sample]:
+def _few(samples: Sequence[TeacherText]) -> list[TeacherText]:
     """Some texts of each temperature: the first of every domain, then the second, and so on."""
     seen: Counter[tuple[float, str]] = Counter()
     rounds: dict[float, list[tuple[int, int]]] = {}

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from specviz.core.errors import RunError, SettingsError
 from specviz.distill.files import write_json
 from specviz.distill.student import BITS
-from specviz.errors import RunError, SettingsError
-from specviz.models.workspace import sha256_of
+from specviz.store.workspace import sha256_of
 
 #: May differ from those of the unfinished run: when to stop, and where the prompts lie, as long as they are the same.
 _MAY_CHANGE = ("minutes", "prompts")

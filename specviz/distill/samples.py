@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from specviz.core.errors import RunError
 from specviz.distill.files import write_whole
-from specviz.errors import RunError
 
 Floats = NDArray[np.float32]
 Int32s = NDArray[np.int32]
@@ -27,7 +27,7 @@ FLOOR = -1e4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class TeacherRows:
     """The target's distributions over the next token, cut to its most probable tokens.
 
     Attributes:
@@ -41,14 +41,14 @@ class Rows:
     logprobs: Floats
     log_sums: Floats
 
-    def tail(self, n: int) -> Rows:
+    def tail(self, n: int) -> TeacherRows:
         """The last n rows."""
         at = len(self.ids) - n
-        return Rows(self.ids[at:], self.logprobs[at:], self.log_sums[at:])
+        return TeacherRows(self.ids[at:], self.logprobs[at:], self.log_sums[at:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class TeacherText:
     """One text of the target.
 
     Attributes:
@@ -63,10 +63,10 @@ class Sample:
     temperature: float
     prompt_ids: Int32s
     token_ids: Int32s
-    rows: Rows
+    rows: TeacherRows
 
 
-def rows_of(logits: Floats, top: int = TOP) -> Rows:
+def rows_of(logits: Floats, top: int = TOP) -> TeacherRows:
     """Cut (L, V) rows of logits, of any offset, to what is kept of them."""
     top = min(top, logits.shape[1])
     highest = logits.max(axis=1, keepdims=True)
@@ -77,12 +77,12 @@ def rows_of(logits: Floats, top: int = TOP) -> Rows:
     ]
     ids = np.argpartition(-shifted, top - 1, axis=1)[:, :top].astype(np.int32)
     logprobs = np.maximum(np.take_along_axis(shifted, ids, axis=1) - log_total, np.float32(FLOOR))
-    return Rows(ids, logprobs, np.stack(sums, axis=1).astype(np.float32))
+    return TeacherRows(ids, logprobs, np.stack(sums, axis=1).astype(np.float32))
 
 
-def stack_rows(parts: Sequence[Rows]) -> Rows:
+def stack_rows(parts: Sequence[TeacherRows]) -> TeacherRows:
     """Rows of one text, or of several, behind each other."""
-    return Rows(
+    return TeacherRows(
         np.concatenate([part.ids for part in parts]),
         np.concatenate([part.logprobs for part in parts]),
         np.concatenate([part.log_sums for part in parts]),
@@ -97,7 +97,7 @@ class Shard:
         seconds: what they took.
     """
 
-    samples: tuple[Sample, ...]
+    samples: tuple[TeacherText, ...]
     seconds: float
 
 
@@ -156,13 +156,13 @@ def _shard_of(found: dict[str, NDArray[Any]]) -> Shard:
     for i, domain in enumerate(found["domains"]):
         prompt = slice(prompt_ends[i] - found["prompt_lengths"][i], prompt_ends[i])
         text = slice(ends[i] - found["lengths"][i], ends[i])
-        rows = Rows(
+        rows = TeacherRows(
             found["row_ids"][text].astype(np.int32),
             found["row_logprobs"][text].astype(np.float32),
             found["row_log_sums"][text],
         )
         samples.append(
-            Sample(
+            TeacherText(
                 str(domain),
                 float(found["temperatures"][i]),
                 found["prompt_ids"][prompt],

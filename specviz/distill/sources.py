@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from specviz.core.errors import PromptError
+from specviz.core.settings import is_text
 from specviz.distill.prompts import DOMAINS, Prompt, fix_prompt, summarise_prompt, training_prompts
-from specviz.errors import PromptError
-from specviz.models.toy import ToyTokenizer
-from specviz.settings import is_text
+from specviz.engines.toy import ToyTokenizer
 
 #: Prompts per domain before they are drawn anew, with another seed.
 _ROUND = 200

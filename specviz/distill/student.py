@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from specviz.core.errors import SettingsError
 from specviz.distill.arrays import flat
-from specviz.errors import SettingsError
-from specviz.models.distilled import DraftVocabulary
+from specviz.engines.distilled import DraftVocabulary
 
 if TYPE_CHECKING:
-    from specviz.models.language_model import LanguageModel
+    from specviz.engines.mlx.language_model import LanguageModel
 
 Floats = NDArray[np.float32]
 Config = dict[str, Any]
@@ -132,7 +132,7 @@ def make(config: Config, weights: dict[str, Any] | None = None, seed: int = 0) -
 
 
 class StudentScorer:
-    """A student as `specviz.ports.Scorer` that takes target ids and gives rows over draft ids; without a cache."""
+    """A student as `specviz.core.ports.Scorer` that takes target ids and gives rows over draft ids; without a cache."""
 
     def __init__(self, student: Any, vocabulary: DraftVocabulary) -> None:
         self._student, self._inputs = student, vocabulary.inputs

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specviz import catalog
+from specviz.core.errors import UnknownModelError
+from specviz.core.ports import OnProgress, Scorer, Tokenizer
+from specviz.core.settings import Settings
+from specviz.core.vocabulary import Vocabulary
 from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
-from specviz.errors import UnknownModelError
-from specviz.models import store
-from specviz.models.blas import use_fast_blas
-from specviz.models.pairing import Vocabulary
-from specviz.models.toy import ToyScorer, ToyTokenizer
-from specviz.ports import OnProgress, Scorer, Tokenizer
-from specviz.settings import Settings
+from specviz.engines.mlx.blas import use_fast_blas
+from specviz.engines.toy import ToyScorer, ToyTokenizer
+from specviz.setup import catalog
+from specviz.store import store
 
 if TYPE_CHECKING:
-    from specviz.models.language_model import LanguageModel
+    from specviz.engines.mlx.language_model import LanguageModel
 
 TOY = "toy"
 
@@ -78,7 +78,7 @@ def check_target_name(text: str) -> str:
     """The same, after a look at the disk: no model library, no network.
 
     Raises:
-        UnknownModelError, UnsupportedModelError: see `specviz.catalog.check`.
+        UnknownModelError, UnsupportedModelError: see `specviz.setup.catalog.check`.
     """
     name = target_name(text)
     catalog.check(Settings(target=name, draft="none"))
@@ -100,9 +100,9 @@ def open_subject(
     name = target_name(name).removeprefix("local:")
     if name == TOY:
         return _toy(cancelled)
-    from specviz.models import language_model
+    from specviz.setup import loading
 
-    return subject_of(language_model.load(name, on_progress, cancelled), cancelled)
+    return subject_of(loading.load_model(name, on_progress, cancelled), cancelled)
 
 
 def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: False) -> Subject:

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from specviz.distill.samples import Rows, Sample, rows_of, stack_rows
-from specviz.ports import Scorer
-from specviz.sampling import draw_from
-from specviz.settings import Sampling
+from specviz.core.ports import Scorer
+from specviz.core.sampling import draw_from
+from specviz.core.settings import Sampling
+from specviz.distill.samples import TeacherRows, TeacherText, rows_of, stack_rows
 
 if TYPE_CHECKING:
-    from specviz.models.language_model import LanguageModel
+    from specviz.engines.mlx.language_model import LanguageModel
 
 #: Texts that grow together, as in the pilot of DESIGN section 11.
 BATCH = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TextRequest:
     """One text to write.
 
     Attributes:
@@ -42,7 +42,7 @@ class Request:
 class Teacher(Protocol):
     """Writes texts."""
 
-    def write(self, requests: Sequence[Request]) -> Iterator[tuple[int, Sample]]:
+    def write(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TeacherText]]:
         """The texts with the index of their request, in the order in which they end."""
         ...
 
@@ -50,19 +50,19 @@ class Teacher(Protocol):
 class _Text:
     """A text that grows."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: TextRequest) -> None:
         self._request = request
         self._token_ids: list[int] = []
-        self._rows: list[Rows] = []
+        self._rows: list[TeacherRows] = []
 
-    def add(self, token_id: int, row: Rows) -> None:
+    def add(self, token_id: int, row: TeacherRows) -> None:
         self._token_ids.append(token_id)
         self._rows.append(row)
 
-    def sample(self) -> Sample:
+    def sample(self) -> TeacherText:
         r = self._request
         ids = np.array(self._token_ids, dtype=np.int32)
-        return Sample(r.domain, r.temperature, np.array(r.prompt_ids, dtype=np.int32), ids, stack_rows(self._rows))
+        return TeacherText(r.domain, r.temperature, np.array(r.prompt_ids, dtype=np.int32), ids, stack_rows(self._rows))
 
 
 class ScorerTeacher:
@@ -72,7 +72,7 @@ class ScorerTeacher:
         """Use the scorer; `cancelled` is asked at every text, and true ends `write`."""
         self._scorer, self._stop_ids, self._cancelled = scorer, stop_ids, cancelled
 
-    def write(self, requests: Sequence[Request]) -> Iterator[tuple[int, Sample]]:
+    def write(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TeacherText]]:
         """See `Teacher`."""
         for index, request in enumerate(requests):
             if self._cancelled():
@@ -89,7 +89,7 @@ class ScorerTeacher:
                     break
             prompt_ids = np.array(request.prompt_ids, dtype=np.int32)
             own = np.array(token_ids, dtype=np.int32)
-            yield index, Sample(request.domain, request.temperature, prompt_ids, own, rows_of(np.stack(logits)))
+            yield index, TeacherText(request.domain, request.temperature, prompt_ids, own, rows_of(np.stack(logits)))
 
 
 class BatchTeacher:
@@ -104,7 +104,7 @@ class BatchTeacher:
         self._model, self._batch, self._cancelled = model, batch, cancelled
         _use_own_layers(model.model)
 
-    def write(self, requests: Sequence[Request]) -> Iterator[tuple[int, Sample]]:
+    def write(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TeacherText]]:
         """See `Teacher`."""
         from mlx_lm.generate import BatchGenerator
 
@@ -138,7 +138,7 @@ class BatchTeacher:
         logprobs = np.array(mx.stack([r.logprobs for r in responses]).astype(mx.float32))
         rows = rows_of(logprobs[:, : self._model.tokenizer.vocab_size])
         for i, response in enumerate(responses):
-            own = Rows(rows.ids[i : i + 1], rows.logprobs[i : i + 1], rows.log_sums[i : i + 1])
+            own = TeacherRows(rows.ids[i : i + 1], rows.logprobs[i : i + 1], rows.log_sums[i : i + 1])
             growing[response.uid].add(response.token, own)
         return [r.uid for r in responses if r.finish_reason is not None]
 
@@ -163,8 +163,8 @@ class _Sampler:
 
 
 def _use_own_layers(model: Any) -> None:
-    """Take `specviz.models.cpu_exp` back: its attention does not know the masks of a batch, (B, 1, L, N)."""
+    """Take `specviz.engines.mlx.cpu_exp` back: its attention does not know the masks of a batch, (B, 1, L, N)."""
     for module in model.modules():
         kind = type(module)
-        if kind.__module__ == "specviz.models.cpu_exp":
+        if kind.__module__ == "specviz.engines.mlx.cpu_exp":
             module.__class__ = next(k for k in kind.__mro__ if k.__module__.startswith("mlx_lm."))

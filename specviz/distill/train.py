@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from specviz.core.errors import RunError
 from specviz.distill.arrays import flat, load, save
 from specviz.distill.batches import Batch, Collator, plan
 from specviz.distill.files import write_whole
 from specviz.distill.loss import mixed, tv_weight
-from specviz.distill.samples import Sample
-from specviz.errors import RunError
+from specviz.distill.samples import TeacherText
 
 WARM_UP_STEPS = 50
 WARM_UP = 0.05
@@ -25,7 +25,7 @@ GRADIENT_NORM = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """How to train.
 
     Attributes:
@@ -70,9 +70,9 @@ class Trainer:
     def __init__(
         self,
         student: Any,
-        samples: Sequence[Sample],
+        samples: Sequence[TeacherText],
         collator: Collator,
-        plan: Plan,
+        plan: TrainingPlan,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Begin at step 0.

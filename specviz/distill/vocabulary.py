@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.models.distilled import DraftVocabulary
+from specviz.engines.distilled import DraftVocabulary
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]

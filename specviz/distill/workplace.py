@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from specviz.core.errors import RunError, SettingsError
 from specviz.distill.samples import Shard, load_shard, save_shard
-from specviz.errors import RunError, SettingsError
-from specviz.models.distilled import (
+from specviz.engines.distilled import (
     DESCRIPTION_FILE,
     VOCABULARY_FILE,
     DraftVocabulary,

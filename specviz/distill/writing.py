@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from specviz.core.errors import PromptError
+from specviz.core.ports import Progress
 from specviz.distill.held_out import HELD_OUT
 from specviz.distill.prompts import Prompt
 from specviz.distill.recipe import Recipe
-from specviz.distill.samples import SOFT_TEMPERATURES, Sample, Shard, load_shard, save_shard
+from specviz.distill.samples import SOFT_TEMPERATURES, Shard, TeacherText, load_shard, save_shard
 from specviz.distill.sources import Source, ToyPrompts
 from specviz.distill.subject import TOY, Subject
-from specviz.distill.teacher import Request
+from specviz.distill.teacher import TextRequest
 from specviz.distill.workplace import Workplace
-from specviz.errors import PromptError
-from specviz.ports import Progress
 
 #: Of training texts; they take turns.
 TEMPERATURES = (0.0, 0.5, 0.8, 1.0)
@@ -63,7 +63,7 @@ class Writing:
             for temperature in HELD_OUT_TEMPERATURES
         ]
         began = self._clock()
-        written: list[tuple[int, Sample]] = []
+        written: list[tuple[int, TeacherText]] = []
         for entry in self._subject.teacher.write(requests):
             written.append(entry)
             self._news(Progress("Writing held-out texts", len(written), len(requests), "texts"))
@@ -96,7 +96,7 @@ class Writing:
                 for i, p in enumerate(prompts)
             ]
             began = self._clock()
-            written: list[tuple[int, Sample]] = []
+            written: list[tuple[int, TeacherText]] = []
             for entry in self._subject.teacher.write(requests):
                 written.append(entry)
                 tokens += len(entry[1].token_ids)
@@ -130,7 +130,7 @@ class Writing:
 
     def _request(
         self, prompt: Prompt, temperature: float, max_tokens: int, number: int, held_out: bool = False
-    ) -> Request:
+    ) -> TextRequest:
         ids = self._subject.prompt_ids(prompt.text)
         if len(ids) + max_tokens > self._subject.max_context:
             raise PromptError(
@@ -139,8 +139,8 @@ class Writing:
                 "Shorten it, or leave it out.",
             )
         seed = np.random.SeedSequence((self._recipe.seed, int(held_out), number)).generate_state(1)[0]
-        return Request(prompt.domain, tuple(ids), temperature, max_tokens, int(seed))
+        return TextRequest(prompt.domain, tuple(ids), temperature, max_tokens, int(seed))
 
 
-def _index(entry: tuple[int, Sample]) -> int:
+def _index(entry: tuple[int, TeacherText]) -> int:
     return entry[0]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from specviz.events import Alternative
-from specviz.ports import Proposal, Step
-from specviz.sampling import Row
+from specviz.core.events import Alternative
+from specviz.core.ports import Candidate, Step
+from specviz.core.sampling import Row
 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """One draft token and what is recorded about it: see `specviz.ports.Proposal`.
+    """One draft token and what is recorded about it: see `specviz.core.ports.Candidate`.
 
     Attributes:
         confidence: the chance that the target keeps it if it gets there, as the drafter estimates it.
@@ -71,9 +71,9 @@ def steps_of(block: Sequence[Drafted]) -> list[Step]:
     return [Step(d.q, d.copied) for d in block]
 
 
-def proposal_of(block: Sequence[Drafted], note: str = "") -> Proposal:
+def proposal_of(block: Sequence[Drafted], note: str = "") -> Candidate:
     """The finished block."""
-    return Proposal(
+    return Candidate(
         token_ids=tuple(d.token_id for d in block),
         q=tuple(d.q for d in block),
         logprobs=tuple(d.logprob for d in block),

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from specviz.core.ports import Candidate, Follower, Step
+from specviz.core.settings import Sampling
 from specviz.drafters.block import Drafted, DraftNext, grow, proposal_of, steps_of
 from specviz.drafters.lookup import Lookup
 from specviz.drafters.model import ModelDrafter
-from specviz.ports import Follower, Proposal, Step
-from specviz.settings import Sampling
 
 #: A match of a single token says less about what follows than a model does. One, two and three were compared in
 #: a simulation on answers to the held-out prompts of `specviz.distill`, with an early state of the shipped draft.
@@ -49,7 +49,7 @@ class CombinedDrafter:
 
     def propose(
         self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Proposal]:
+    ) -> list[Candidate]:
         """One candidate of at most k tokens.
 
         Shorter when a stop token is drafted, when the draft is no longer sure, and when the model's context is full

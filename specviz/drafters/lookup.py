@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from specviz.errors import SettingsError
+from specviz.core.errors import SettingsError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from specviz.alternatives import alternatives_of
+from specviz.core.alternatives import alternatives_of
+from specviz.core.ports import Candidate, Follower, Scorer, Tokenizer
+from specviz.core.sampling import Ids, Logits, Row, draw_row, expected_acceptance, row_of, summarise
+from specviz.core.settings import K_MAX, Sampling
+from specviz.core.text_rows import TextRows
 from specviz.drafters.block import Drafted, DraftNext, grow, proposal_of, steps_of
-from specviz.ports import Follower, Proposal, Scorer, Tokenizer
-from specviz.sampling import Ids, Logits, Row, draw_row, expected_acceptance, row_of, summarise
-from specviz.settings import K_MAX, Sampling
-from specviz.text_rows import TextRows
 
 #: Rows that are kept while a text is followed: those of the blocks that are looked at together.
 _ROWS = 2 * K_MAX
@@ -70,7 +70,7 @@ class ModelDrafter:
 
     def propose(
         self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Proposal]:
+    ) -> list[Candidate]:
         """One candidate of at most k tokens.
 
         Shorter when the draft draws a stop token, when it is no longer sure, and when its context is full: then

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from specviz.core.ports import Candidate, Follower, Step
+from specviz.core.sampling import Row
+from specviz.core.settings import Sampling
 from specviz.drafters.block import Drafted, proposal_of
 from specviz.drafters.lookup import Lookup
-from specviz.ports import Follower, Proposal, Step
-from specviz.sampling import Row
-from specviz.settings import Sampling
 
 
 class NgramDrafter:
@@ -29,7 +29,7 @@ class NgramDrafter:
 
     def propose(
         self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Proposal]:
+    ) -> list[Candidate]:
         """One candidate of at most k copied tokens; empty when nothing matches. Its q is one-hot at any temperature."""
         began = time.perf_counter()
         tokens = self._continuation(list(context_ids), k)

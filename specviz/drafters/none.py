@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specviz.ports import NO_PROPOSAL, Follower, Proposal
-from specviz.settings import Sampling
+from specviz.core.ports import NO_PROPOSAL, Candidate, Follower
+from specviz.core.settings import Sampling
 
 
 class NoDrafter:
@@ -19,7 +19,7 @@ class NoDrafter:
 
     def propose(
         self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Proposal]:
+    ) -> list[Candidate]:
         """One empty candidate."""
         return [NO_PROPOSAL]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specviz.alternatives import alternatives_of, candidates_of
-from specviz.events import Guarantee
-from specviz.ports import NO_PROPOSAL, Capabilities, Decision, Proposal, Scorer, Tokenizer, Verdict
-from specviz.sampling import Logits, Row, bonus, judge_of, overlap, promise, summarise, to_probs
-from specviz.settings import Rule, Sampling
+from specviz.core.alternatives import alternatives_of, candidates_of
+from specviz.core.events import Guarantee
+from specviz.core.ports import NO_PROPOSAL, Candidate, Capabilities, Decision, Scorer, Tokenizer, Verdict
+from specviz.core.sampling import Logits, Row, bonus, judge_of, overlap, promise, summarise, to_probs
+from specviz.core.settings import Rule, Sampling
 
 
 class LocalTarget:
@@ -40,7 +40,7 @@ class LocalTarget:
     def verify(
         self,
         context_ids: Sequence[int],
-        proposals: Sequence[Proposal],
+        proposals: Sequence[Candidate],
         sampling: Sampling,
         rule: Rule,
         rng: np.random.Generator,
@@ -73,7 +73,7 @@ class LocalTarget:
 
 def judge_block(
     logits: Logits,
-    proposal: Proposal,
+    proposal: Candidate,
     sampling: Sampling,
     rule: Rule,
     rng: np.random.Generator,

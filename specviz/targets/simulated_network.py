@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from specviz.errors import StoppedError
-from specviz.events import Guarantee
-from specviz.ports import Proposal, Target, Verdict
-from specviz.settings import Rule, Sampling
+from specviz.core.errors import StoppedError
+from specviz.core.events import Guarantee
+from specviz.core.ports import Candidate, Target, Verdict
+from specviz.core.settings import Rule, Sampling
 
 #: How often a wait asks whether it should end.
 POLL_S = 0.05
@@ -65,7 +65,7 @@ class SimulatedNetwork:
     def verify(
         self,
         context_ids: Sequence[int],
-        proposals: Sequence[Proposal],
+        proposals: Sequence[Candidate],
         sampling: Sampling,
         rule: Rule,
         rng: np.random.Generator,

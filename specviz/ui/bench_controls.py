@@ -9,13 +9,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from specviz.bench.results import Bench
-from specviz.bench.sweep import new_bench
-from specviz.errors import SpecvizError
-from specviz.events import Error
+from specviz.bench.sweep.results import Bench
+from specviz.bench.sweep.sweep import new_bench
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Error
 from specviz.ui import page, session
 from specviz.ui.bench_form import Asked, show_complaint
-from specviz.ui.session import Catalog, Visit
+from specviz.ui.catalog import Catalog
+from specviz.ui.session import Visit
 from specviz.views import words
 
 log = logging.getLogger(__name__)

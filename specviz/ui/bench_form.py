@@ -1,4 +1,4 @@
-"""What to measure: target, drafts, K, temperatures, rules, prompts. It builds a `Plan` and prompts, nothing else."""
+"""What to measure: target, drafts, K, temperatures, rules, prompts. Builds a `SweepPlan` and prompts, nothing else."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import streamlit as st
 
-from specviz.bench.loaders import KINDS, Loaded, load
-from specviz.bench.plan import PLAIN, Plan
-from specviz.bench.suites import Suite, builtin
-from specviz.bench.sweep import baselines_of
-from specviz.environment import environment
-from specviz.errors import SettingsError, SpecvizError
-from specviz.settings import RTT_MAX_MS, RULES, Settings, draft_name
+from specviz.bench.suites.loaders import KINDS, Loaded, load
+from specviz.bench.suites.suite import Suite, builtin
+from specviz.bench.sweep.plan import PLAIN, SweepPlan
+from specviz.bench.sweep.sweep import baselines_of
+from specviz.core.errors import SettingsError, SpecvizError
+from specviz.core.settings import RTT_MAX_MS, RULES, Settings, draft_name
+from specviz.setup.environment import environment
 from specviz.ui import page
-from specviz.ui.session import Catalog
+from specviz.ui.catalog import Catalog
 from specviz.views import words
 
 KS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -38,7 +38,7 @@ class Asked:
         plan, suite: None where something is wrong; `complaint` says what, as Markdown.
     """
 
-    plan: Plan | None
+    plan: SweepPlan | None
     suite: Suite | None
     complaint: str = ""
 
@@ -58,7 +58,7 @@ def bench_form(catalog: Catalog) -> Asked:
     return Asked(replace(plan, suite=suite.name) if suite else plan, suite, complaint)
 
 
-def _plan(catalog: Catalog, defaults: Settings) -> Plan:
+def _plan(catalog: Catalog, defaults: Settings) -> SweepPlan:
     targets = {c.name: c.title for c in catalog.targets() if c.name != "openai:"}
     names = list(dict.fromkeys([defaults.target, *targets]))
     target = st.selectbox(
@@ -91,7 +91,7 @@ def _plan(catalog: Catalog, defaults: Settings) -> Plan:
         verification=defaults.verification, top_k=defaults.top_k, top_p=defaults.top_p, tau=defaults.tau,
         system=defaults.system,
     )  # fmt: skip
-    return Plan(
+    return SweepPlan(
         settings, tuple(drafts), tuple(sorted(ks)), tuple(sorted(temperatures)), tuple(rules),
         baselines=baselines_of(settings), repeats=int(repeats), warm_up=int(warm_up),
     )  # fmt: skip

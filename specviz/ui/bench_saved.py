@@ -7,13 +7,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from specviz.bench.compare import Change, Comparison, compare
-from specviz.bench.results import Bench, loads, read
-from specviz.errors import SpecvizError
-from specviz.events import Error
+from specviz.bench.sweep.compare import Change, Comparison, compare
+from specviz.bench.sweep.results import Bench, loads, read
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Error
 from specviz.ui import page, session
 from specviz.ui.bench_controls import start
-from specviz.ui.session import Catalog, Visit
+from specviz.ui.catalog import Catalog
+from specviz.ui.session import Visit
 from specviz.views import words
 
 log = logging.getLogger(__name__)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from specviz.bench.alarms import alarms
-from specviz.bench.export import to_csv, to_parquet
-from specviz.bench.results import Bench, dumps
-from specviz.bench.rows import Row, rows_of
-from specviz.bench.sweep import seconds_left
-from specviz.bench.verdict import verdict
-from specviz.bench_job import BenchJob
+from specviz.bench.sweep.alarms import alarms
+from specviz.bench.sweep.export import to_csv, to_parquet
+from specviz.bench.sweep.job import BenchJob
+from specviz.bench.sweep.recommendation import verdict
+from specviz.bench.sweep.results import Bench, dumps
+from specviz.bench.sweep.rows import BenchRow, rows_of
+from specviz.bench.sweep.sweep import seconds_left
 from specviz.ui import page
 from specviz.ui.parts.charts import show_row
 from specviz.ui.session import Visit
@@ -77,13 +77,13 @@ def _progress(job: BenchJob, bench: Bench) -> None:
     st.progress(share, f"{what} · {len(bench.trials):,} of {bench.total:,} runs · {duration(seconds_left(bench))} left")
 
 
-def _rows(bench: Bench, name: str) -> list[Row]:
+def _rows(bench: Bench, name: str) -> list[BenchRow]:
     """Computed once per run: intervals take time, which is taken from the models on the same cores."""
     key = (name, len(bench.trials), len(bench.failures))
     known = st.session_state.get("bench_rows")
     if known is None or known[0] != key:
         known = st.session_state["bench_rows"] = (key, rows_of(bench))
-    rows: list[Row] = known[1]
+    rows: list[BenchRow] = known[1]
     return rows
 
 
@@ -117,7 +117,7 @@ def _chosen(bench: Bench) -> tuple[float, str]:
     return temperature, rule
 
 
-def _say(rows: list[Row], temperature: float, missing: int) -> None:
+def _say(rows: list[BenchRow], temperature: float, missing: int) -> None:
     found = verdict(rows, temperature)
     text = f"**{words.escape_markdown(found.words)}**" + (" So far, that is: not all is measured." if missing else "")
     match found.speculate:

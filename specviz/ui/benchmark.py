@@ -9,8 +9,8 @@ from specviz.ui.bench_controls import show_controls
 from specviz.ui.bench_form import bench_form
 from specviz.ui.bench_saved import show_saved
 from specviz.ui.bench_view import show_bench
+from specviz.ui.catalog import AppCatalog, Catalog
 from specviz.ui.parts.libraries import load_plotly
-from specviz.ui.session import Catalog
 
 _WELCOME = """\
 **Which draft, which K?** This page measures it: every draft at every K on a suite of prompts, in random order, with
@@ -20,8 +20,9 @@ cancel at any time, and go on later.
 """
 
 
-def show(catalog: Catalog) -> None:
+def show(catalog: Catalog | None = None) -> None:
     """Draw the page. `catalog` says which models there are and makes their host."""
+    catalog = catalog or AppCatalog()
     page.set_up("Benchmark")
     visit = session.visit()
     asked = bench_form(catalog)

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from specviz.errors import SpecvizError
-from specviz.events import Error
-from specviz.settings import Settings
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Error
+from specviz.core.settings import Settings
 from specviz.ui import page, phases, session
+from specviz.ui.catalog import Catalog
 from specviz.ui.form import as_typed
 from specviz.ui.key_field import take_key
 from specviz.ui.remote_form import refuse_secrets, take_secrets_out
-from specviz.ui.session import Catalog, Visit
+from specviz.ui.session import Visit
 from specviz.views import trial, words
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from specviz.check import Check
-    from specviz.trial import Trial, Tried
+    from specviz.host.check import Check
+    from specviz.host.trial import TrialOutcome, Tried
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ def _why_not(visit: Visit, fields: Mapping[str, Any], what: Tried) -> str:
     return ""
 
 
-def _show_result(result: Trial) -> None:
+def _show_result(result: TrialOutcome) -> None:
     lines = [trial.timing(result), trial.first_words(result)]
     st.caption("  \n".join(words.escape_markdown(line) for line in lines if line))
     for limit in trial.limits(result):

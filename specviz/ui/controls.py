@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from specviz.errors import SpecvizError
-from specviz.events import Error
-from specviz.settings import Settings
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Error
+from specviz.core.settings import Settings
 from specviz.ui import page, session
+from specviz.ui.catalog import Catalog
 from specviz.ui.form import as_typed
 from specviz.ui.key_field import take_key
 from specviz.ui.pacing import show_pacing
 from specviz.ui.parts.download import show_download
 from specviz.ui.prompts import EXAMPLES
 from specviz.ui.remote_form import refuse_secrets, take_secrets_out
-from specviz.ui.session import Catalog, Visit
+from specviz.ui.session import Visit
 from specviz.views import words
 
 if TYPE_CHECKING:
-    from specviz.run import Run
+    from specviz.host.run import Run
 
 log = logging.getLogger(__name__)
 

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from specviz.errors import SettingsError
-from specviz.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, default_draft, draft_name
+from specviz.core.errors import SettingsError
+from specviz.core.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, default_draft, draft_name
+from specviz.ui.catalog import Catalog
 from specviz.ui.latency_lab import as_possible, show_latency_lab
 from specviz.ui.remote_form import A_SERVER, REMOTE, is_remote, let_target_follow, show_remote, whole_name
-from specviz.ui.session import Catalog, Visit
+from specviz.ui.session import Visit
 from specviz.views import words
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from specviz.catalog import Choice
-    from specviz.trial import Tried
+    from specviz.host.trial import Tried
+    from specviz.setup.catalog import CatalogEntry
 
 FEWEST_TOKENS = 16
 #: The largest whole number that a browser holds exactly.
@@ -134,7 +135,7 @@ def as_typed(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
     return now | {"target": target, "draft": draft, "system": now["system"] or ""} | as_possible(now, target)
 
 
-def _targets(catalog: Catalog) -> list[Choice]:
+def _targets(catalog: Catalog) -> list[CatalogEntry]:
     """Those of the catalog, and the way to any server."""
     known = catalog.targets()
     return known if any(choice.name == REMOTE for choice in known) else [*known, A_SERVER]
@@ -155,7 +156,7 @@ def _following(draft: str, before: str, target: str) -> str:
     return default_draft(target) if target != before and draft == default_draft(before) else draft
 
 
-def _meant(typed: str, choices: Sequence[Choice], bare: Callable[[str], str]) -> str:
+def _meant(typed: str, choices: Sequence[CatalogEntry], bare: Callable[[str], str]) -> str:
     """The model that a text means: a title in any case, or a name; `bare` completes a name of no kind."""
     text = typed.strip()
     by_title = {c.title.casefold(): c.name for c in choices}
@@ -185,7 +186,7 @@ def _fine_slider(label: str, key: str, value: float, low: float, high: float, he
     )  # fmt: skip
 
 
-def _model(label: str, choices: Sequence[Choice], default: str, bare: Callable[[str], str], help: str) -> str:
+def _model(label: str, choices: Sequence[CatalogEntry], default: str, bare: Callable[[str], str], help: str) -> str:
     """A model by its title, or any other name typed in; says under it what choosing it means."""
     by_name = {c.name: c for c in choices}
     default = _meant(default, choices, bare)
@@ -206,7 +207,7 @@ def _model(label: str, choices: Sequence[Choice], default: str, bare: Callable[[
     return name
 
 
-def _about(choice: Choice) -> str:
+def _about(choice: CatalogEntry) -> str:
     here = "On this machine." if choice.available and choice.name.startswith(("local:", "model:", "ngram+")) else ""
     hurdle = f":orange[{words.escape_markdown(choice.reason)}]" if choice.reason else ""
     return "  \n".join(line for line in (words.escape_markdown(choice.detail), hurdle or here) if line)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
-from specviz.errors import SettingsError
+from specviz.core.errors import SettingsError
 from specviz.ui.keys import LONGEST_BYTES
 from specviz.ui.parts import assets
 from specviz.ui.parts.key_field import show_key_field as draw_key_field

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from specviz.settings import Settings
+from specviz.core.settings import Settings
 from specviz.ui.remote_form import is_remote
 from specviz.views import latency_lab, words
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import streamlit as st
 
-from specviz.environment import environment
-from specviz.errors import SettingsError, SpecvizError
-from specviz.settings import ENVIRONMENT, Settings
+from specviz.core.errors import SettingsError, SpecvizError
+from specviz.core.settings import ENVIRONMENT, Settings
+from specviz.setup.environment import environment
 from specviz.ui import page, session
+from specviz.ui.catalog import AppCatalog, Catalog
 from specviz.ui.checks import show_checks
 from specviz.ui.controls import show_controls
 from specviz.ui.form import refuse_what_no_widget_holds, settings_form
 from specviz.ui.parts.libraries import load_libraries
 from specviz.ui.run_view import show_run
-from specviz.ui.session import Catalog
 from specviz.ui.welcome import show_welcome
 from specviz.views import words
 
 
-def show(catalog: Catalog) -> None:
+def show(catalog: Catalog | None = None) -> None:
     """Draw the page. `catalog` says which models there are and makes their host."""
+    catalog = catalog or AppCatalog()
     page.set_up("Live")
     visit = session.visit()
     defaults, complaint = _defaults()

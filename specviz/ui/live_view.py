@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.ui.parts import assets
 from specviz.ui.parts.charts import key_of, show_charts
 from specviz.ui.parts.inspector import show_inspector
@@ -21,7 +21,7 @@ from specviz.views.selection import Selection
 from specviz.views.tree import TreeView
 
 if TYPE_CHECKING:
-    from specviz.run import Run
+    from specviz.host.run import Run
 
 #: Components in which a token can be chosen.
 _CHOOSERS = ("tree", "text", "inspector")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from specviz.events import Error
+from specviz.core.events import Error
 from specviz.ui import page
 from specviz.views import summary, words
 from specviz.views.phase import Phase, phase, wait
 
 if TYPE_CHECKING:
-    from specviz.ports import Progress
-    from specviz.run import Run
+    from specviz.core.ports import Progress
+    from specviz.host.run import Run
 
 
 def show_header(run: Run) -> None:

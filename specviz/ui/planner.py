@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from specviz.bench.measured import Measured
-from specviz.bench.planner import Against, Answer, Costs, answer
+from specviz.bench.planning.inputs import Measured
+from specviz.bench.planning.model import Against, Costs, PlannerResult, answer
 from specviz.ui import cards, page, session
 from specviz.ui.parts.charts import show_row
 from specviz.ui.parts.libraries import load_plotly
@@ -51,7 +51,7 @@ def show() -> None:
     load_plotly()
 
 
-def _verdict(measured: Measured, found: Answer, costs: Costs, against: Against) -> None:
+def _verdict(measured: Measured, found: PlannerResult, costs: Costs, against: Against) -> None:
     """The answer first, then its numbers, then what it rests on."""
     show = {True: st.success, False: st.warning, None: st.info}[found.speculate]
     icon = {True: ":material/check_circle:", False: ":material/block:", None: ":material/help:"}[found.speculate]

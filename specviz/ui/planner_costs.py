@@ -6,9 +6,9 @@ from typing import cast, get_args
 
 import streamlit as st
 
-from specviz.bench.measured import Measured
-from specviz.bench.planner import Against, Bill, Costs
-from specviz.events import Way
+from specviz.bench.planning.inputs import Measured
+from specviz.bench.planning.model import Against, Bill, Costs
+from specviz.core.events import Way
 from specviz.ui.bounded import bounded_slider
 from specviz.views import words
 from specviz.views.planner import draft_ceiling, rtt_ceiling

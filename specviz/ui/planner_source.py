@@ -6,10 +6,10 @@ from typing import Literal
 
 import streamlit as st
 
-from specviz import catalog
-from specviz.bench.measured import Measured, by_hand, from_run
-from specviz.bench.planned import read
-from specviz.errors import SpecvizError
+from specviz.bench.planning.inputs import Measured, by_hand, from_run
+from specviz.bench.planning.sources import read
+from specviz.core.errors import SpecvizError
+from specviz.setup import catalog
 from specviz.ui import page
 from specviz.ui.bench_saved import saved_files, title_of
 from specviz.ui.bounded import bounded_slider

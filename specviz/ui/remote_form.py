@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from specviz.catalog import Choice
-from specviz.connection import connection
-from specviz.environment import environment
-from specviz.errors import SettingsError, SpecvizError
-from specviz.settings import VERIFICATIONS, Settings, without_secrets
+from specviz.core.connection import connection
+from specviz.core.errors import SettingsError, SpecvizError
+from specviz.core.settings import VERIFICATIONS, Settings, without_secrets
+from specviz.setup.catalog import CatalogEntry
+from specviz.setup.environment import environment
 from specviz.ui import page
 from specviz.ui.key_field import show_key_field
 from specviz.ui.session import Visit
@@ -18,7 +18,7 @@ from specviz.views import words
 
 REMOTE = "openai:"
 #: How the page offers a server that nobody has named yet.
-A_SERVER = Choice(
+A_SERVER = CatalogEntry(
     REMOTE, "A server…", "Anything with a completions API: vLLM, SGLang, llama-server, mlx_lm.server, Cerebras and "
     "others.", False, "",
 )  # fmt: skip

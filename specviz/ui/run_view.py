@@ -19,7 +19,7 @@ from specviz.views import summary, words
 from specviz.views.advice import advice
 
 if TYPE_CHECKING:
-    from specviz.run import Run
+    from specviz.host.run import Run
 
 TREE_POLL_S, NUMBERS_POLL_S, CHARTS_POLL_S = 0.15, 0.5, 1.0
 #: Below so many plain tokens per second, looking half as often is often enough: a round takes as long as that. What a

@@ -8,26 +8,26 @@ import time
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from specviz.bench_job import BenchJob
-from specviz.connection import Secret
-from specviz.errors import SettingsError
-from specviz.pace import Pace
-from specviz.settings import Settings
+from specviz.bench.sweep.job import BenchJob
+from specviz.core.connection import Secret
+from specviz.core.errors import SettingsError
+from specviz.core.settings import Settings
+from specviz.record.pace import Pace
+from specviz.ui.catalog import Catalog
 from specviz.ui.keys import Keys
 from specviz.ui.live_view import LiveView
 from specviz.views.pacing import RATES, PaceName
 
 if TYPE_CHECKING:
-    from specviz.bench.results import Bench
-    from specviz.catalog import Choice
-    from specviz.check import Check
-    from specviz.run import Run
-    from specviz.runner import ModelHost
-    from specviz.trial import Tried
+    from specviz.bench.sweep.results import Bench
+    from specviz.host.check import Check
+    from specviz.host.run import Run
+    from specviz.host.thread import ModelHost
+    from specviz.host.trial import Tried
 
 #: A websocket that blinks looks like a closed tab; a run goes on this long without its visitor.
 GRACE_S = 15.0
@@ -39,30 +39,6 @@ _HOLD_ECHO_S = 0.4
 
 #: Where the page's address holds the token of its visit.
 ADDRESS = "visit"
-
-
-class Catalog(Protocol):
-    """What the page needs of `specviz.catalog`; tests bring their own."""
-
-    def targets(self) -> list[Choice]:
-        """Target models that can be chosen."""
-        ...
-
-    def drafts(self, target: str) -> list[Choice]:
-        """Drafts that can be chosen for a target."""
-        ...
-
-    def make_host(self) -> ModelHost:
-        """A new owner of all models."""
-        ...
-
-    def check(self, settings: Settings) -> None:
-        """Refuse names that mean nothing, before any work."""
-        ...
-
-    def benchmark_folder(self) -> Path:
-        """Where benchmarks are saved."""
-        ...
 
 
 class Visit:

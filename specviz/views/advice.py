@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import Any
 
-from specviz.events import TimeSplit
-from specviz.metrics import RunState
+from specviz.core.events import TimeSplit
+from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.speed import is_remote, is_simulated, speeds
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.views import words
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.views import figures
 from specviz.views.feed import Delta
 from specviz.views.figures import Chart

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from specviz.metrics import Node, RunState
+from specviz.record.state import Node, RunState
 from specviz.views import words
-from specviz.views.candidates import Entry, Table, table
 from specviz.views.feed import Delta
 from specviz.views.palette import LOOKS
 from specviz.views.reasons import Terms, chances, why
+from specviz.views.weighed import Table, WeighedRow, table
 
 _LONGEST = 40
 _SIBLINGS = {"rejected": "What was drawn in its place", "resampled": "The draft token that was refused"}
@@ -56,7 +56,7 @@ def scale(node: Node, terms: Terms) -> dict[str, Any] | None:
 
 def facts(node: Node, made: Table, terms: Terms) -> list[tuple[str, str]]:
     """The numbers of a node by name, n/a where they are not known."""
-    entry = next((e for e in made.entries if e.token_id == node.token_id), Entry(node.token_id, node.token))
+    entry = next((e for e in made.entries if e.token_id == node.token_id), WeighedRow(node.token_id, node.token))
     p, q = ("target p(x)", _share(entry.p)), ("draft q(x)", _share(entry.q))
     own_p = ("target log-probability", words.number(node.target_logprob, 3))
     own_q = ("draft log-probability", words.number(node.draft_logprob, 3))
@@ -109,7 +109,7 @@ def _table(made: Table, terms: Terms) -> dict[str, Any]:
     }
 
 
-def _row(entry: Entry, columns: list[_Column]) -> dict[str, Any]:
+def _row(entry: WeighedRow, columns: list[_Column]) -> dict[str, Any]:
     return {
         "token": words.label(entry.token, _LONGEST),
         "cells": _cells(entry, columns),
@@ -119,7 +119,7 @@ def _row(entry: Entry, columns: list[_Column]) -> dict[str, Any]:
     }
 
 
-def _cells(entry: Entry, columns: list[_Column]) -> list[list[Any]]:
+def _cells(entry: WeighedRow, columns: list[_Column]) -> list[list[Any]]:
     """Of each column how much of its bar is full, and the text beside it."""
     shares = [_of(entry, c) for c in columns]
     return [[None if share is None else round(share, 4), _in_a_cell(share)] for share in shares]
@@ -129,11 +129,11 @@ def _short(share: float | None) -> float | None:
     return None if share is None else float(f"{share:.6g}")
 
 
-def _marks(entry: Entry, made: Table) -> dict[str, Any]:
+def _marks(entry: WeighedRow, made: Table) -> dict[str, Any]:
     return {"draft": entry.token_id == made.draft_id, "final": entry.token_id == made.final_id}
 
 
-def _of(entry: Entry, column: _Column) -> float | None:
+def _of(entry: WeighedRow, column: _Column) -> float | None:
     value: float | None = getattr(entry, column.field)
     return value
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from specviz.metrics import NodeStatus
+from specviz.record.state import NodeStatus
 
 
 @dataclass(frozen=True, slots=True)

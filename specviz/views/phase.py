@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from specviz.events import Done, FinishReason
+from specviz.core.events import Done, FinishReason
 from specviz.views import pacing, summary, words
 from specviz.views.pacing import Standing
 
 if TYPE_CHECKING:
-    from specviz.job import Phase as JobPhase
-    from specviz.metrics import RunState
-    from specviz.pace import Pace
-    from specviz.ports import Progress
-    from specviz.settings import Settings
+    from specviz.core.ports import Progress
+    from specviz.core.settings import Settings
+    from specviz.host.job import Phase as JobPhase
+    from specviz.record.pace import Pace
+    from specviz.record.state import RunState
 
 
-class Run(Protocol):
+class ShownRun(Protocol):
     """A run as it stands: `run.Run`."""
 
     settings: Settings
@@ -66,7 +66,7 @@ class Phase:
     share: float | None = None
 
 
-def phase(run: Run, quote: Quote = words.visible) -> Phase:
+def phase(run: ShownRun, quote: Quote = words.visible) -> Phase:
     """Where a run stands: waiting, working, ended, failed. What failed is in the run's error."""
     if run.state.error is not None:
         return Phase("failed", "The run failed.")
@@ -101,7 +101,7 @@ def _queued(ahead: int) -> str:
     return f"Waiting for {ahead} other {'run' if ahead == 1 else 'runs'}. The models serve one run at a time."
 
 
-def _going_on(run: Run) -> Phase:
+def _going_on(run: ShownRun) -> Phase:
     """Of a run that is not shown to its end, whatever the models are at."""
     tokens, budget = len(run.state.text), run.settings.max_tokens
     said = pacing.sentence(
@@ -126,7 +126,7 @@ def _ended(done: Done, quote: Quote) -> Phase:
     return Phase("finished", f"Finished: {reason}. {numbers}")
 
 
-def announcement(run: Run) -> tuple[str, str]:
+def announcement(run: ShownRun) -> tuple[str, str]:
     """What a screen reader is told: which phase it is, and its words. The same phase need not be told again at once.
 
     Words for the ear: not those that stand on the page, which are read there by whoever wants to.
@@ -151,14 +151,14 @@ def announcement(run: Run) -> tuple[str, str]:
     return now.kind, now.words
 
 
-def _complete(run: Run) -> str:
+def _complete(run: ShownRun) -> str:
     done, factor = run.state.done, summary.speedup(run.state)
     assert done is not None
     speed = f"{factor.name} {factor.value}" + (f", {factor.note}" if factor.note else "")
     return f"The run is complete: {words.FINISHES[done.finish_reason]}. It has {_amount(run)}. {speed}."
 
 
-def _amount(run: Run) -> str:
+def _amount(run: ShownRun) -> str:
     tokens, rounds = len(run.state.text), len(run.state.rounds)
     return f"{tokens:,} {'token' if tokens == 1 else 'tokens'} in {rounds:,} {'round' if rounds == 1 else 'rounds'}"
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from specviz.events import Way
-from specviz.metrics import Node, RunState
-from specviz.settings import RULES, RuleName
+from specviz.core.events import Way
+from specviz.core.settings import RULES, RuleName
+from specviz.record.state import Node, RunState
 from specviz.views import words
 
 _LONGEST = 24

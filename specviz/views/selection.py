@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.views import words
 
 

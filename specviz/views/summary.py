@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from specviz.events import Guarantee, GuaranteeKind, Metrics
-from specviz.metrics import WINDOW, Baseline, RunState
-from specviz.settings import Settings
+from specviz.core.events import Guarantee, GuaranteeKind, Metrics
+from specviz.core.settings import Settings
+from specviz.core.tally import WINDOW
+from specviz.record.state import Baseline, RunState
 from specviz.views import words
 from specviz.views.billing import billed_in_all, billed_parts
 from specviz.views.speed import is_remote, is_simulated, speeds

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from specviz.metrics import EMITTED, Node, RunState
+from specviz.record.state import EMITTED, Node, RunState
 from specviz.views import words
 from specviz.views.feed import Delta
 

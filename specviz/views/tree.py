@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from pyvis.network import Network
 
-from specviz.metrics import EMITTED, Node, NodeStatus, RunState
+from specviz.record.state import EMITTED, Node, NodeStatus, RunState
 from specviz.views import words
 from specviz.views.palette import LOOKS
 

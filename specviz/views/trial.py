@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, Protocol
 
-from specviz.events import Error
-from specviz.metrics import RunState
-from specviz.trial import Trial
+from specviz.core.events import Error
+from specviz.host.trial import TrialOutcome
+from specviz.record.state import RunState
 from specviz.views import words
 
 Light = Literal["gray", "green", "orange", "red"]
@@ -36,7 +36,7 @@ class Tested(Protocol):
         ...
 
     @property
-    def result(self) -> Trial | None:
+    def result(self) -> TrialOutcome | None:
         """What came of it."""
         ...
 
@@ -73,7 +73,7 @@ def light_of_run(state: RunState, before: tuple[Light, str]) -> tuple[Light, str
     return *before, ""
 
 
-def limits(result: Trial) -> list[str]:
+def limits(result: TrialOutcome) -> list[str]:
     """What keeps a target or a draft that answers from doing all that is wanted, in sentences."""
     said = [result.note] if result.note else []
     found = result.findings
@@ -90,7 +90,7 @@ def limits(result: Trial) -> list[str]:
     return said
 
 
-def timing(result: Trial) -> str:
+def timing(result: TrialOutcome) -> str:
     """Latency and speed in one line; a part that is not known is left out."""
     parts = []
     if result.latency_ms is not None:
@@ -101,7 +101,7 @@ def timing(result: Trial) -> str:
     return ", ".join(parts)
 
 
-def first_words(result: Trial) -> str:
+def first_words(result: TrialOutcome) -> str:
     """What it wrote, in one line, quoted; empty for nothing."""
     flat = " ".join(words.visible(result.text).split())
     return f"“{words.label(flat, 90).replace('·', ' ')}”" if flat else ""

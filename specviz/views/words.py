@@ -6,10 +6,10 @@ import math
 import re
 import unicodedata
 
-from specviz.errors import SpecvizError
-from specviz.events import Error, FinishReason, Way
-from specviz.metrics import Node
-from specviz.settings import RuleName, Verification
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Error, FinishReason, Way
+from specviz.core.settings import RuleName, Verification
+from specviz.record.state import Node
 
 NOT_KNOWN = "n/a"
 MINUS = "\N{MINUS SIGN}"

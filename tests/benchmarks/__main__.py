@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from specviz.decoding import autoregressive, speculative
+from specviz.core.decoding import autoregressive, speculative
+from specviz.core.events import Metrics
+from specviz.core.ports import Capabilities, Drafter
+from specviz.core.sampling import Logits
+from specviz.core.settings import Settings
 from specviz.drafters.model import ModelDrafter
 from specviz.drafters.ngram import NgramDrafter
-from specviz.events import Metrics
-from specviz.models import language_model
-from specviz.models.language_model import LanguageModel
-from specviz.ports import Capabilities, Drafter
-from specviz.sampling import Logits
-from specviz.settings import Settings
+from specviz.engines.mlx.language_model import LanguageModel
+from specviz.record.trace import TraceWriter
+from specviz.setup import loading
 from specviz.targets.local import LocalTarget
-from specviz.trace import TraceWriter
 
 NAME = "smollm2-135m"
 PROMPT = "Explain why the sky is blue."
@@ -118,7 +118,7 @@ def against_mlx_lm(model: LanguageModel) -> dict[str, Any]:
     from mlx_lm.tokenizer_utils import TokenizerWrapper
     from transformers import AutoTokenizer
 
-    from specviz.models import store
+    from specviz.store import store
 
     path = store.local_path(NAME)
     hf = AutoTokenizer.from_pretrained(path)
@@ -174,7 +174,7 @@ def against_mlx_lm(model: LanguageModel) -> dict[str, Any]:
 _PREFILL = """
 import json, sys, time
 from specviz.models import language_model
-model = language_model.load("smollm2-135m")
+model = loading.load_model("smollm2-135m")
 ids = model.tokenizer.encode(model.tokenizer.chat("Explain why the sky is blue."))
 model.scorer().score(ids[:2], 1)
 times = []
@@ -219,7 +219,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
     names = parser.parse_args().names or list(BENCHMARKS)
-    model = language_model.load(NAME)
+    model = loading.load_model(NAME)
     print(json.dumps({name: BENCHMARKS[name](model) for name in names}, indent=2))
 
 

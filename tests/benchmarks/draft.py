@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from specviz import catalog
-from specviz.decoding import autoregressive, speculative
+from specviz.core.decoding import autoregressive, speculative
+from specviz.core.events import Error, Event, Metrics, VerifyResult
+from specviz.core.prompt import prepare
+from specviz.core.settings import Settings, draft_name
 from specviz.distill.held_out import HELD_OUT
 from specviz.distill.prompts import DOMAINS, Prompt
-from specviz.events import Error, Event, Metrics, VerifyResult
-from specviz.prompt import prepare
-from specviz.settings import Settings, draft_name
+from specviz.setup import catalog
 
 COPYING = ("summarise", "fix")
 
@@ -163,12 +163,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
     """The same draft in mlx-lm's own speculation, which compares samples: tokens/s on both sides, interleaved."""
-    from specviz.models import distilled_model, language_model, store
+    from specviz.setup import loading
+    from specviz.store import store
 
     name = options.draft[0].rpartition("model:")[2]
     # These load the fast BLAS, which has to be there before MLX is imported.
-    distilled = distilled_model.load(name)
-    model = language_model.load("smollm2-135m")
+    distilled = loading.load_draft(name)
+    model = loading.load_model("smollm2-135m")
     import mlx.core as mx
     from mlx import nn
     from mlx_lm import stream_generate

@@ -23,7 +23,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from specviz.settings import ENVIRONMENT, SECRETS
+from specviz.core.settings import ENVIRONMENT, SECRETS
 from tests.browser.measuring import FIGURES, SCRIPT, Frames, Measured, Server
 
 if TYPE_CHECKING:

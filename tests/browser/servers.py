@@ -6,8 +6,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from specviz.models.toy import ToyScorer, ToyTokenizer
-from tests.targets.remote.toyserver import ToyServer, serve
+from specviz.engines.toy import ToyScorer, ToyTokenizer
+from tests.targets.completions.toyserver import ToyServer, serve
 
 
 class Toy(ToyServer):

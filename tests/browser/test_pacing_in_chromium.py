@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from specviz.trace import Recording, parse
+from specviz.record.trace import Recording, parse
 from tests.ui.fakes import SCENES
 
 pytestmark = pytest.mark.browser

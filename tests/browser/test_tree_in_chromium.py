@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.ui.parts import tree
 from specviz.ui.parts.libraries import VIS_SCRIPT
 from specviz.views import words

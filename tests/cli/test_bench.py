@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from specviz.bench.results import read
+from specviz.bench.sweep.results import read
 from specviz.cli import main
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ import pytest
 
 from specviz.cli import main
 from specviz.cli.distill import NewsPrinter, duration
+from specviz.core.ports import Progress
 from specviz.distill.pipeline import Learned
 from specviz.distill.writing import Wrote
-from specviz.ports import Progress
 
 ROOT = Path(__file__).parent.parent.parent
 SHORT = ["--tokens", "2500", "--steps", "3", "--max-tokens", "30"]

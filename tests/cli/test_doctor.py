@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from specviz.cli import main
-from specviz.models.toy import ToyScorer, ToyTokenizer
-from tests.targets.remote.toyserver import ToyServer, serve
+from specviz.engines.toy import ToyScorer, ToyTokenizer
+from tests.targets.completions.toyserver import ToyServer, serve
 
 TOKENS = ToyTokenizer()
 

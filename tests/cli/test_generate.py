@@ -12,10 +12,10 @@ import pytest
 
 from specviz.cli import main, parser
 from specviz.cli.terminal import ProgressLine, Utf8Stream, safe
-from specviz.models import store
-from specviz.models.pairing import Vocabulary
-from specviz.ports import Progress
-from tests.models.tiny_distilled import write_tiny_distilled
+from specviz.core.ports import Progress
+from specviz.core.vocabulary import Vocabulary
+from specviz.store import store
+from tests.engines.tiny_distilled import write_tiny_distilled
 
 ROOT = Path(__file__).parent.parent.parent
 TOY = ["--target", "toy", "--draft", "toy"]

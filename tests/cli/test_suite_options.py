@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from specviz.bench.suites import Suite, builtin
+from specviz.bench.suites.suite import Suite, builtin
 from specviz.cli.suite_options import add_suite_options, suite_of
-from specviz.errors import SettingsError
+from specviz.core.errors import SettingsError
 
 
 def suite(*words: str) -> Suite:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from specviz.models.language_model import LanguageModel, load
-from tests.models.tiny import write_tiny_model
+from specviz.engines.mlx.language_model import LanguageModel, load
+from tests.engines.tiny import write_tiny_model
 
 
 @pytest.fixture(scope="session")

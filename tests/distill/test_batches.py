@@ -3,16 +3,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz.distill.batches import LONGEST, Collator, plan
-from specviz.distill.samples import FLOOR, Sample, rows_of
-from specviz.models.distilled import DraftVocabulary
+from specviz.distill.samples import FLOOR, TeacherText, rows_of
+from specviz.engines.distilled import DraftVocabulary
 
 VOCABULARY = DraftVocabulary(np.array([1, 3, 4], dtype=np.int32), np.array([0, 0, 2, 1, 2, 0], dtype=np.int32))
 
 
-def sample(prompt: list[int], text: list[int]) -> Sample:
+def sample(prompt: list[int], text: list[int]) -> TeacherText:
     logits = np.zeros((len(text), 6), dtype=np.float32)
     logits[np.arange(len(text)), text] = 5.0
-    return Sample("chat", 0.8, np.array(prompt, np.int32), np.array(text, np.int32), rows_of(logits, 2))
+    return TeacherText("chat", 0.8, np.array(prompt, np.int32), np.array(text, np.int32), rows_of(logits, 2))
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.integers(1, 200), st.integers(0, 5))

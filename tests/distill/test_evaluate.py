@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from specviz.distill.evaluate import acceptance, acceptance_of_sample, expected_lengths, figures, overall, score_texts
-from specviz.distill.samples import Sample, rows_of
-from specviz.models.distilled import DraftVocabulary
-from specviz.models.toy import ToyScorer, ToyTokenizer
+from specviz.distill.samples import TeacherText, rows_of
+from specviz.engines.distilled import DraftVocabulary
+from specviz.engines.toy import ToyScorer, ToyTokenizer
 
 
 def logs(*rows: list[float]) -> np.ndarray:
@@ -59,7 +59,7 @@ def test_the_quick_measure_is_the_exact_one_where_all_tokens_are_kept(temperatur
     inputs = np.zeros(9, dtype=np.int32)
     inputs[tokens] = np.arange(4)
     # At temperature 0 the text is the argmax, which the quick measure uses.
-    sample = Sample("a", temperature, np.array([1]), p.argmax(axis=1).astype(np.int32), rows_of(p, 9))
+    sample = TeacherText("a", temperature, np.array([1]), p.argmax(axis=1).astype(np.int32), rows_of(p, 9))
     np.testing.assert_allclose(
         acceptance_of_sample(q[:, tokens], sample, DraftVocabulary(tokens, inputs)),
         acceptance(p, q[:, tokens], tokens, temperature),
@@ -70,7 +70,7 @@ def test_the_quick_measure_is_the_exact_one_where_all_tokens_are_kept(temperatur
 def test_a_target_is_its_own_perfect_draft_and_a_noisy_one_is_not() -> None:
     toy = ToyTokenizer()
     target, text = ToyScorer(toy), [3, 4, 5, 6, 7]
-    sample = Sample("toy", 0.8, np.array([1, 2]), np.array(text), rows_of(np.zeros((5, 9), np.float32)))
+    sample = TeacherText("toy", 0.8, np.array([1, 2]), np.array(text), rows_of(np.zeros((5, 9), np.float32)))
     assert overall(score_texts([sample], target, ToyScorer(toy), None))[0.8] == pytest.approx(1.0)
     assert 0.1 < overall(score_texts([sample], target, ToyScorer(toy, 0.8), None))[0.8] < 0.95
     assert score_texts([sample], target, target, None, cancelled=lambda: True) == []

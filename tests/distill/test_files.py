@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from specviz.core.errors import RunError
 from specviz.distill.arrays import save
 from specviz.distill.files import disk_errors, write_json, write_whole
-from specviz.errors import RunError
 
 
 def test_a_writer_that_fails_leaves_the_old_file(tmp_path: Path) -> None:

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specviz.core.errors import SettingsError, UnsupportedModelError
+from specviz.core.vocabulary import Vocabulary
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.card import Training, describe, versions
-from specviz.distill.evaluate import Figure
+from specviz.distill.evaluate import AcceptanceFigure
 from specviz.distill.folder import finish
-from specviz.errors import SettingsError, UnsupportedModelError
-from specviz.models.distilled import Description, DraftVocabulary
-from specviz.models.distilled_model import load
-from specviz.models.pairing import Vocabulary
+from specviz.engines.distilled import Description, DraftVocabulary
+from specviz.setup.loading import load_draft
 
 TARGET = Vocabulary("byte-level BPE", tuple(f"t{i}" for i in range(100)), 1)
 CONFIG = students.config_of(None, (), 40, 512)
@@ -34,7 +34,7 @@ TRAINING = Training(
     recipe="Luck.",
     versions=versions(),
 )
-FIGURES = [Figure("chat", 0.0, 0.5, 1.25, 100, 2), Figure("all", 0.0, 0.5, None, 100, 2)]
+FIGURES = [AcceptanceFigure("chat", 0.0, 0.5, 1.25, 100, 2), AcceptanceFigure("all", 0.0, 0.5, None, 100, 2)]
 
 
 def vocabulary() -> DraftVocabulary:
@@ -63,7 +63,7 @@ def test_weights_of_numpy_become_a_draft_that_loads_and_gives_the_same_rows(tmp_
         "model.safetensors",
         "vocabulary.safetensors",
     ]
-    draft = load(str(folder))
+    draft = load_draft(str(folder))
     draft.check_target(TARGET)
     ours = students.StudentScorer(students.rounded(CONFIG, weights, bits), vocabulary()).score([1, 2, 3, 60], 4)
     np.testing.assert_allclose(draft.scorer().score([1, 2, 3, 60], 4), ours, atol=0.05)
@@ -84,7 +84,7 @@ def test_fewer_bits_are_fewer_bytes(tmp_path: Path) -> None:
 def test_a_second_finish_replaces_the_first(tmp_path: Path) -> None:
     finish(tmp_path, CONFIG, numpy_weights(), vocabulary(), description("other"), bits=4)
     finish(tmp_path, CONFIG, numpy_weights(), vocabulary(), description(), bits=8)
-    assert load(str(tmp_path)).description.target == "smollm2-135m"
+    assert load_draft(str(tmp_path)).description.target == "smollm2-135m"
 
 
 def test_parts_that_do_not_fit_leave_the_folder_as_it_was(tmp_path: Path) -> None:

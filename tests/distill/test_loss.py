@@ -5,7 +5,7 @@ import pytest
 
 from specviz.distill.loss import MOVE, TV_MOST, forward_kl, mixed, total_variation, tv_weight
 from specviz.distill.samples import FLOOR, SOFT_TEMPERATURES, rows_of
-from specviz.models.blas import use_fast_blas
+from specviz.engines.mlx.blas import use_fast_blas
 
 use_fast_blas()
 import mlx.core as mx  # noqa: E402

@@ -2,9 +2,9 @@
 
 import pytest
 
+from specviz.core.errors import PairingError
 from specviz.distill.evaluate import overall
 from specviz.distill.measure import measure
-from specviz.errors import PairingError
 
 
 def test_a_target_as_its_own_draft_is_accepted_throughout(tiny_folder: object) -> None:
@@ -24,7 +24,7 @@ def test_the_toy_draft_is_measured_on_prompts_of_the_toy() -> None:
 def test_a_draft_of_another_vocabulary_is_refused(tiny_folder: object, tmp_path: object) -> None:
     from pathlib import Path
 
-    from tests.models.tiny import write_tiny_model, write_tiny_tokenizer
+    from tests.engines.tiny import write_tiny_model, write_tiny_tokenizer
 
     other = write_tiny_model(Path(str(tmp_path)) / "other")
     write_tiny_tokenizer(other, 280)

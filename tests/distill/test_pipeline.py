@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specviz.core.errors import PromptError, RunError, SettingsError
 from specviz.distill.evaluate import overall
 from specviz.distill.measure import measure
 from specviz.distill.pipeline import Learned, News, distill
 from specviz.distill.recipe import Recipe
 from specviz.distill.writing import Wrote
-from specviz.errors import PromptError, RunError, SettingsError
-from specviz.models.distilled_model import load
+from specviz.setup.loading import load_draft
 from tests.distill.kill import RECIPE
-from tests.models.tiny import write_tiny_model
+from tests.engines.tiny import write_tiny_model
 
 ROOT = Path(__file__).parent.parent.parent
 SMALL = replace(RECIPE, tokens=3000, steps=4, bits=6)
@@ -116,7 +116,7 @@ def test_a_stopped_run_leaves_a_draft_and_goes_on(tmp_path: Path, kind: type, n:
     folder, stop = tmp_path / "draft", StopAt(kind, n)
     outcome = distill(SMALL, folder, stop, stop.asked, checkpoint_s=0.0)
     assert outcome is not None and not outcome.complete
-    assert load(str(folder)).description.target == "toy"
+    assert load_draft(str(folder)).description.target == "toy"
     assert "stopped before its time" in (folder / "README.md").read_text()
     outcome = distill(SMALL, folder)
     assert outcome is not None and outcome.complete

@@ -3,17 +3,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specviz.distill.samples import FLOOR, SOFT_TEMPERATURES, Sample, Shard, load_shard, rows_of, save_shard
-from specviz.errors import RunError
+from specviz.core.errors import RunError
+from specviz.distill.samples import FLOOR, SOFT_TEMPERATURES, Shard, TeacherText, load_shard, rows_of, save_shard
 
 
 def sample(
     length: int, prompt: int = 3, domain: str = "chat", temperature: float = 0.8, vocabulary: int = 90
-) -> Sample:
+) -> TeacherText:
     rng = np.random.default_rng((length, prompt))
     rows = rows_of(rng.normal(size=(length, vocabulary)).astype(np.float32) * 3, 8)
     ids = rng.integers(0, vocabulary, length).astype(np.int32)
-    return Sample(domain, temperature, rng.integers(0, vocabulary, prompt).astype(np.int32), ids, rows)
+    return TeacherText(domain, temperature, rng.integers(0, vocabulary, prompt).astype(np.int32), ids, rows)
 
 
 def test_rows_hold_the_most_probable_tokens_and_the_exact_normalisers() -> None:

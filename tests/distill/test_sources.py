@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from specviz.core.errors import PromptError
 from specviz.distill.prompts import DOMAINS, Prompt
 from specviz.distill.sources import GivenPrompts, OwnPrompts, ToyPrompts, read_prompts
-from specviz.errors import PromptError
 
 ANSWER = "The library keeps its oldest books in a cool and dark room, where nobody may eat or drink. " * 3
 

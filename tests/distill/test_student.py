@@ -3,12 +3,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from specviz.core.errors import SettingsError
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
-from specviz.errors import SettingsError
-from specviz.models.distilled import DraftVocabulary
-from specviz.models.language_model import LanguageModel, load
-from tests.models.tiny import write_tiny_model
+from specviz.engines.distilled import DraftVocabulary
+from specviz.engines.mlx.language_model import LanguageModel, load
+from tests.engines.tiny import write_tiny_model
 
 
 def whole(model: LanguageModel) -> DraftVocabulary:

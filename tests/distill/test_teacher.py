@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from specviz.distill.samples import Sample
+from specviz.distill.samples import TeacherText
 from specviz.distill.subject import open_subject, subject_of
-from specviz.distill.teacher import Request, ScorerTeacher
-from specviz.models.language_model import LanguageModel
+from specviz.distill.teacher import ScorerTeacher, TextRequest
+from specviz.engines.mlx.language_model import LanguageModel
 
 
-def request(prompt: str, model: LanguageModel, temperature: float, seed: int = 0, tokens: int = 12) -> Request:
-    return Request("chat", tuple(model.tokenizer.encode(prompt)), temperature, tokens, seed)
+def request(prompt: str, model: LanguageModel, temperature: float, seed: int = 0, tokens: int = 12) -> TextRequest:
+    return TextRequest("chat", tuple(model.tokenizer.encode(prompt)), temperature, tokens, seed)
 
 
-def written(teacher: object, requests: list[Request]) -> list[Sample]:
+def written(teacher: object, requests: list[TextRequest]) -> list[TeacherText]:
     found = dict(teacher.write(requests))  # type: ignore[attr-defined]
     assert sorted(found) == list(range(len(requests)))
     return [found[i] for i in range(len(requests))]
@@ -72,13 +72,13 @@ def test_a_stop_ends_the_writing(target: str, tiny: LanguageModel) -> None:
 
     subject = open_subject("toy", cancelled=cancelled) if target == "toy" else subject_of(tiny, cancelled)
     ids = tuple(subject.prompt_ids("the sky"))
-    assert len(list(subject.teacher.write([Request("a", ids, 0.0, 2, 0)] * 9))) < 9
+    assert len(list(subject.teacher.write([TextRequest("a", ids, 0.0, 2, 0)] * 9))) < 9
 
 
 def test_the_toy_draws_from_its_table() -> None:
     subject = open_subject("toy")
     ids = tuple(subject.prompt_ids(" the draft"))
-    sample = written(subject.teacher, [Request("toy", ids, 0.0, 20, 0)])[0]
+    sample = written(subject.teacher, [TextRequest("toy", ids, 0.0, 20, 0)])[0]
     context = list(ids)
     for token_id in sample.token_ids:
         assert token_id == int(np.argmax(subject.scorer.score(context, 1)[0]))

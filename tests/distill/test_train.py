@@ -7,29 +7,29 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specviz.core.errors import RunError
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.batches import Collator
-from specviz.distill.samples import Sample
+from specviz.distill.samples import TeacherText
 from specviz.distill.subject import open_subject
-from specviz.distill.teacher import Request
-from specviz.distill.train import LAST_RATE, WARM_UP_STEPS, Plan, Trainer, rate
+from specviz.distill.teacher import TextRequest
+from specviz.distill.train import LAST_RATE, WARM_UP_STEPS, Trainer, TrainingPlan, rate
 from specviz.distill.vocabulary import choose
 from specviz.distill.vocabulary import count as count_ids
-from specviz.errors import RunError
 
 
 @pytest.fixture(scope="module")
-def samples() -> list[Sample]:
+def samples() -> list[TeacherText]:
     subject = open_subject("toy")
     ids = tuple(subject.prompt_ids(" the draft"))
-    return [s for _, s in subject.teacher.write([Request("toy", ids, 1.0, 30, i) for i in range(12)])]
+    return [s for _, s in subject.teacher.write([TextRequest("toy", ids, 1.0, 30, i) for i in range(12)])]
 
 
-def trainer(samples: list[Sample], steps: int | None = 12, seconds: float = 1e9, **options: Any) -> Trainer:
+def trainer(samples: list[TeacherText], steps: int | None = 12, seconds: float = 1e9, **options: Any) -> Trainer:
     vocabulary = choose(count_ids((s.token_ids for s in samples), 294), 64, [])
     student = students.make(students.config_of(None, (), len(vocabulary.tokens), 512))
-    plan = Plan(seconds=seconds, steps=steps, batch_tokens=128, learning_rate=3e-3)
+    plan = TrainingPlan(seconds=seconds, steps=steps, batch_tokens=128, learning_rate=3e-3)
     return Trainer(student, samples, Collator(vocabulary), plan, **options)
 
 
@@ -37,14 +37,14 @@ def weights(one: Trainer) -> dict[str, np.ndarray]:
     return {name: np.array(w) for name, w in flat(one.student.parameters()).items()}
 
 
-def test_the_loss_falls(samples: list[Sample]) -> None:
+def test_the_loss_falls(samples: list[TeacherText]) -> None:
     losses = list(trainer(samples, steps=60).run())
     assert len(losses) == 60 and np.mean(losses[:5]) > 1.5 * np.mean(losses[15:20])
 
 
 @pytest.mark.parametrize("killed_at", [1, 3, 7, 11])
 def test_a_run_that_goes_on_ends_where_the_whole_one_ends(
-    samples: list[Sample], tmp_path: Path, killed_at: int
+    samples: list[TeacherText], tmp_path: Path, killed_at: int
 ) -> None:
     whole = trainer(samples)
     losses = list(whole.run())
@@ -61,7 +61,7 @@ def test_a_run_that_goes_on_ends_where_the_whole_one_ends(
         np.testing.assert_allclose(weights(second)[name], w, atol=1e-6)
 
 
-def test_a_budget_of_time_counts_the_time_of_earlier_sessions(samples: list[Sample], tmp_path: Path) -> None:
+def test_a_budget_of_time_counts_the_time_of_earlier_sessions(samples: list[TeacherText], tmp_path: Path) -> None:
     def clock() -> Any:
         ticks = count()
         return lambda: float(next(ticks))
@@ -77,7 +77,7 @@ def test_a_budget_of_time_counts_the_time_of_earlier_sessions(samples: list[Samp
     assert 3 <= spent <= 4 and len(list(second.run())) == 10 - spent
 
 
-def test_a_damaged_checkpoint_is_refused_with_the_remedy(samples: list[Sample], tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_refused_with_the_remedy(samples: list[TeacherText], tmp_path: Path) -> None:
     path = tmp_path / "c.safetensors"
     one = trainer(samples)
     one.save(path)
@@ -87,10 +87,10 @@ def test_a_damaged_checkpoint_is_refused_with_the_remedy(samples: list[Sample], 
             trainer(samples).load(path)
 
 
-def test_nothing_to_learn_from_is_an_error(samples: list[Sample]) -> None:
+def test_nothing_to_learn_from_is_an_error(samples: list[TeacherText]) -> None:
     one = trainer(samples)
     with pytest.raises(RunError, match="no text"):
-        Trainer(one.student, [], Collator(choose(np.ones(294, np.int64), 64, [])), Plan(1.0))
+        Trainer(one.student, [], Collator(choose(np.ones(294, np.int64), 64, [])), TrainingPlan(1.0))
 
 
 def test_the_rate_warms_up_and_falls() -> None:

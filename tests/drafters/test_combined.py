@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from specviz.core.ports import Candidate
+from specviz.core.settings import Sampling
 from specviz.drafters.combined import CombinedDrafter
 from specviz.drafters.model import ModelDrafter
-from specviz.ports import Proposal
-from specviz.settings import Sampling
 from tests.toys import LetterTokenizer, MarkovScorer
 
 #: Counts on by one, not quite sure of it.
@@ -38,12 +38,12 @@ def combined(min_confidence: float = 0.0, max_context: int | None = None, **opti
     return CombinedDrafter(model, **options)  # type: ignore[arg-type]
 
 
-def propose(drafter: CombinedDrafter, context: Sequence[int], k: int = 4, temperature: float = 0.0) -> Proposal:
+def propose(drafter: CombinedDrafter, context: Sequence[int], k: int = 4, temperature: float = 0.0) -> Candidate:
     [proposal] = drafter.propose(context, k, Sampling(temperature), np.random.default_rng(0))
     return proposal
 
 
-def sources(proposal: Proposal) -> str:
+def sources(proposal: Candidate) -> str:
     """c for a copy, m for a token of the model's."""
     return "".join("c" if logprob is None else "m" for logprob in proposal.logprobs)
 

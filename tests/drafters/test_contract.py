@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from specviz.core.ports import Drafter
+from specviz.core.settings import Sampling
 from specviz.drafters.ngram import NgramDrafter
 from specviz.drafters.none import NoDrafter
-from specviz.ports import Drafter
-from specviz.settings import Sampling
 from tests.toys import TOKENIZER, combined_draft, pruned_draft, toy_draft
 
 CONTEXT = TOKENIZER.encode("the draft reads the draft")

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from specviz.core.ports import Drafter, Followable, Step
+from specviz.core.sampling import to_probs
+from specviz.core.settings import Sampling
 from specviz.drafters.ngram import NgramDrafter
 from specviz.drafters.none import NoDrafter
-from specviz.ports import Drafter, Followable, Step
-from specviz.sampling import to_probs
-from specviz.settings import Sampling
 from tests.toys import TOKENIZER, combined_draft, pruned_draft, toy_draft, toy_target
 
 STOPS = TOKENIZER.stop_ids

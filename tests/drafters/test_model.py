@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from specviz.core.ports import Candidate
+from specviz.core.sampling import to_probs
+from specviz.core.settings import Sampling
 from specviz.drafters.model import ModelDrafter
-from specviz.ports import Proposal
-from specviz.sampling import to_probs
-from specviz.settings import Sampling
 from tests.toys import PRUNED, TOKENIZER, FixedScorer, LetterTokenizer, MarkovScorer, pruned_draft, toy_draft
 
 GREEDY = Sampling()
 CONTEXT = TOKENIZER.encode("the draft reads and writes the draft")
 
 
-def propose(drafter: ModelDrafter, k: int = 6, sampling: Sampling = GREEDY, seed: int = 0) -> Proposal:
+def propose(drafter: ModelDrafter, k: int = 6, sampling: Sampling = GREEDY, seed: int = 0) -> Candidate:
     [proposal] = drafter.propose(CONTEXT, k, sampling, np.random.default_rng(seed))
     return proposal
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from specviz.core.errors import SettingsError
+from specviz.core.settings import Sampling
 from specviz.drafters.ngram import NgramDrafter
-from specviz.errors import SettingsError
-from specviz.settings import Sampling
 
 
 def propose(context: list[int], k: int = 4, **options: object) -> tuple[int, ...]:

@@ -12,15 +12,15 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from specviz.decoding import autoregressive, speculative
+from specviz.core.decoding import autoregressive, speculative
+from specviz.core.events import Done, Error, Event, GuaranteeKind, Metrics, VerifyResult, Way
+from specviz.core.ports import Candidate, Capabilities, Drafter, Target, Tokenizer
+from specviz.core.sampling import Row, draw
+from specviz.core.settings import Sampling, Settings
 from specviz.drafters.block import Drafted, proposal_of
 from specviz.drafters.ngram import NgramDrafter
-from specviz.events import Done, Error, Event, GuaranteeKind, Metrics, VerifyResult, Way
-from specviz.ports import Capabilities, Drafter, Proposal, Target, Tokenizer
-from specviz.sampling import Row, draw
-from specviz.settings import Sampling, Settings
-from specviz.targets.remote.target import RemoteTarget
-from specviz.targets.remote.values import Completions, Findings
+from specviz.targets.completions.target import RemoteTarget
+from specviz.targets.completions.values import Completions, Findings
 
 K, GREEDY_TOKENS, SAMPLED_TOKENS, SEED = 4, 64, 24, 7
 #: Nats between the two best tokens, within which two ways to compute the same model may disagree.
@@ -102,7 +102,7 @@ class ScriptedDrafter:
 
     def propose(
         self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Proposal]:
+    ) -> list[Candidate]:
         """One candidate; behind the end of the script it is empty."""
         at = len(context_ids) - len(self._known.prompt_ids)
         drafted = [self._token(i, sampling, rng) for i in range(at, min(at + k, len(self._known.token_ids)))]

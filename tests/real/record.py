@@ -9,9 +9,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from specviz.ports import Tokenizer
-from specviz.settings import Sampling
-from specviz.targets.remote.values import Completions, Findings
+from specviz.core.ports import Tokenizer
+from specviz.core.settings import Sampling
+from specviz.targets.completions.values import Completions, Findings
 from tests.real.contract import K, ModelTokens, Reference, Scenario, check, done, remote, requests_of, run, scenarios
 from tests.real.recording import NotedTokenizer, Outcome, Recording, read, stored, write
 from tests.real.server import connected, find, local_target, named, references

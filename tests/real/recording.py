@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from specviz import ports
-from specviz.targets.remote.values import Findings
+from specviz.core import ports
+from specviz.targets.completions.values import Findings
 from tests.real.contract import ModelTokens, Reference
 from tests.real.wire import AGAIN, Exchange
 
-FOLDER = Path(__file__).parents[1] / "targets" / "remote" / "recorded"
+FOLDER = Path(__file__).parents[1] / "targets" / "completions" / "recorded"
 
 
 class NotedTokenizer:

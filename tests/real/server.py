@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from specviz.catalog import Builder
-from specviz.connection import Connection, Secret
-from specviz.ports import Target
-from specviz.settings import Settings, without_secrets
-from specviz.targets.remote.probe import probe
-from specviz.targets.remote.transport import HttpCompletions
-from specviz.targets.remote.values import Completions, Findings
+from specviz.core.connection import Connection, Secret
+from specviz.core.ports import Target
+from specviz.core.settings import Settings, without_secrets
+from specviz.setup.catalog import Builder
+from specviz.targets.completions.probe.probe import probe
+from specviz.targets.completions.values import Completions, Findings
+from specviz.targets.completions.wire.transport import HttpCompletions
 from tests.real.contract import PROMPTS, ModelTokens, Reference, reference
 
 BASE_URL, MODEL, KEY, LOCAL = (f"SPECVIZ_REAL_{name}" for name in ("BASE_URL", "MODEL", "KEY", "LOCAL"))

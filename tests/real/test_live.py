@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from specviz.targets.remote.transport import HttpCompletions
-from specviz.targets.remote.values import Findings
+from specviz.targets.completions.values import Findings
+from specviz.targets.completions.wire.transport import HttpCompletions
 from tests.real.contract import (
     PROMPTS,
     ModelTokens,

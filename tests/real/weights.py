@@ -11,8 +11,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from specviz.models import store
-from specviz.models.blas import use_fast_blas
+from specviz.engines.mlx.blas import use_fast_blas
+from specviz.store import store
 
 #: Of the configuration; what is left out has the right default.
 _KEPT = (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.targets.remote.rawserver import Got, Raw, send, serve_raw, whole
+from tests.targets.completions.rawserver import Got, Raw, send, serve_raw, whole
 
 AGAIN = "Record again: see tests/real/README.md."
 #: In a fingerprint: what machine it is.

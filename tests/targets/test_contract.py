@@ -5,17 +5,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from specviz.alternatives import CANDIDATES
+from specviz.core.alternatives import CANDIDATES
+from specviz.core.errors import IncapableError
+from specviz.core.events import Way
+from specviz.core.ports import Candidate, Drafter, Target
+from specviz.core.sampling import Row, to_probs
+from specviz.core.settings import RULES, Rule, RuleName, Sampling
 from specviz.drafters.ngram import NgramDrafter
-from specviz.errors import IncapableError
-from specviz.events import Way
-from specviz.models.toy import ToyScorer
-from specviz.ports import Drafter, Proposal, Target
-from specviz.sampling import Row, to_probs
-from specviz.settings import RULES, Rule, RuleName, Sampling
+from specviz.engines.toy import ToyScorer
 from specviz.targets.simulated_network import SimulatedNetwork
-from tests.targets.remote.remotes import TOY, WAYS, block, remote_target
-from tests.targets.remote.toyserver import ToyServer
+from tests.targets.completions.remotes import TOY, WAYS, block, remote_target
+from tests.targets.completions.toyserver import ToyServer
 from tests.toys import TOKENIZER, fixed_target, pruned_draft, toy_draft, toy_target
 
 LOCAL: dict[str, Callable[[], Target]] = {
@@ -154,7 +154,7 @@ def test_what_is_recorded_of_a_decision_is_what_it_was_decided_by(
 def test_a_draft_over_a_smaller_vocabulary_is_judged_against_the_whole_of_p() -> None:
     """CASES 24: padding rows differ, tokens do not."""
     q = Row(np.array([0.5, 0.5]))
-    proposal = Proposal((0,), (q,), (None,), (None,), ((),), (0.0,))
+    proposal = Candidate((0,), (q,), (None,), (None,), ((),), (0.0,))
     drawn = [
         fixed_target([0.1, 0.2, 0.7])
         .verify([0], [proposal], Sampling(1.0), Rule(), np.random.default_rng(s))

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from specviz.decoding import speculative
-from specviz.errors import StoppedError
-from specviz.events import Done, Metrics, RunStarted
-from specviz.ports import Distant, Streaming, Target
-from specviz.settings import Rule, Sampling, Settings
+from specviz.core.decoding import speculative
+from specviz.core.errors import StoppedError
+from specviz.core.events import Done, Metrics, RunStarted
+from specviz.core.ports import Distant, Streaming, Target
+from specviz.core.settings import Rule, Sampling, Settings
 from specviz.targets.simulated_network import POLL_S, SimulatedNetwork
-from tests.targets.remote.remotes import block
+from tests.targets.completions.remotes import block
 from tests.toys import TOKENIZER, toy_draft, toy_target
 
 

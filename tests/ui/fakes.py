@@ -10,17 +10,17 @@ from itertools import cycle, islice
 from time import monotonic
 from typing import ClassVar, get_args
 
-from specviz import trace
-from specviz.catalog import Choice
-from specviz.connection import Secret
-from specviz.errors import PromptError, UnknownModelError
-from specviz.events import Done, DraftToken, Error, Event, FinishReason, Metrics, VerifyResult
-from specviz.metrics import RunState
-from specviz.pace import Pace
-from specviz.ports import Progress
-from specviz.settings import Settings
-from specviz.targets.remote.values import Findings
-from specviz.trial import Trial, Tried
+from specviz.core.connection import Secret
+from specviz.core.errors import PromptError, UnknownModelError
+from specviz.core.events import Done, DraftToken, Error, Event, FinishReason, Metrics, VerifyResult
+from specviz.core.ports import Progress
+from specviz.core.settings import Settings
+from specviz.host.trial import TrialOutcome, Tried
+from specviz.record import trace
+from specviz.record.pace import Pace
+from specviz.record.state import RunState
+from specviz.setup.catalog import CatalogEntry
+from specviz.targets.completions.values import Findings
 from tests.views.scripted import Special, Story, Token
 
 HOSTILE: tuple[Token, ...] = (
@@ -190,7 +190,7 @@ class FakeCheck:
         self.id = f"check-{id(self)}"
         self.what, self.settings = what, settings
         self.phase, self.progress = "running", Progress("Asking the target for its first words", 3, 8, "tokens")
-        self.result: Trial | None = None
+        self.result: TrialOutcome | None = None
         self.error: Error | None = None
         self.live = settings.remote_model == "slow"
         if not self.live:
@@ -202,7 +202,7 @@ class FakeCheck:
             self.error = Error("UnreachableError", "No connection to http://127.0.0.1:1.", "Is the server running?")
         else:
             found = FINDINGS.get(self.settings.remote_model)
-            self.result = Trial(self.what, "fake", 123.4, 45.6, " Hello <b>there</b>", findings=found)
+            self.result = TrialOutcome(self.what, "fake", 123.4, 45.6, " Hello <b>there</b>", findings=found)
 
     def stop(self, timeout: float = 0.0) -> bool:
         self.live = False
@@ -235,17 +235,17 @@ class FakeHost:
 class FakeCatalog:
     fetched = False  # the first run brings the default model
 
-    def targets(self) -> list[Choice]:
+    def targets(self) -> list[CatalogEntry]:
         cost = "" if self.fetched else "93 MB to download"
         return [
-            Choice("local:smollm2-135m", "SmolLM2 135M", "135 M parameters; the default.", self.fetched, cost),
-            Choice("toy", "Toy", "A table of 294 tokens: instant, no download.", True, ""),
+            CatalogEntry("local:smollm2-135m", "SmolLM2 135M", "135 M parameters; the default.", self.fetched, cost),
+            CatalogEntry("toy", "Toy", "A table of 294 tokens: instant, no download.", True, ""),
         ]
 
-    def drafts(self, target: str) -> list[Choice]:
+    def drafts(self, target: str) -> list[CatalogEntry]:
         return [
-            Choice("ngram", "n-gram lookup", "Copies what followed last time.", True, ""),
-            Choice(
+            CatalogEntry("ngram", "n-gram lookup", "Copies what followed last time.", True, ""),
+            CatalogEntry(
                 "toy", "Toy draft", "The toy target with noise.", target == "toy",
                 "" if target == "toy" else "Its vocabulary is its own.",
             ),

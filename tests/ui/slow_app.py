@@ -8,9 +8,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from specviz import catalog  # noqa: E402
-from specviz.pair import Pair  # noqa: E402
-from specviz.runner import ModelHost  # noqa: E402
+from specviz.core.pair import Pair  # noqa: E402
+from specviz.host.thread import ModelHost  # noqa: E402
+from specviz.setup import catalog  # noqa: E402
 from specviz.ui import live  # noqa: E402
 
 STEP_S = 0.5

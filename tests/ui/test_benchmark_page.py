@@ -12,8 +12,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from specviz.bench.results import read
-from specviz.settings import ENVIRONMENT
+from specviz.bench.sweep.results import read
+from specviz.core.settings import ENVIRONMENT
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "1_Benchmark.py")
 PATIENCE_S = 60.0

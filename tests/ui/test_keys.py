@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specviz.errors import SettingsError
+from specviz.core.errors import SettingsError
 from specviz.ui.keys import LONGEST_BYTES, Keys, Pad, address
 
 URL = "http://127.0.0.1:8000/v1"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from specviz.trace import parse
+from specviz.record.trace import parse
 from tests.ui.test_live_page import (
     ROOT,
     _fresh_process,

@@ -13,8 +13,8 @@ import streamlit as st
 from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
-from specviz import settings
-from specviz.settings import ENVIRONMENT
+from specviz.core import settings
+from specviz.core.settings import ENVIRONMENT
 from specviz.ui import session
 from specviz.ui.live_view import LiveView
 from specviz.ui.session import Visit

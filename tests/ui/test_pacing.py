@@ -9,8 +9,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from specviz.events import VerifyResult
-from specviz.settings import ENVIRONMENT
+from specviz.core.events import VerifyResult
+from specviz.core.settings import ENVIRONMENT
 from specviz.ui import session
 from specviz.ui.session import Visit
 from tests.ui.fakes import FakeRun

@@ -10,9 +10,9 @@ import pytest
 from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
-from specviz.bench.results import dumps
-from specviz.settings import Settings
-from tests.bench.test_planned import _bench, _prediction
+from specviz.bench.sweep.results import dumps
+from specviz.core.settings import Settings
+from tests.bench.planning.test_sources import _bench, _prediction
 from tests.ui.fakes import NAME, FakeRun
 from tests.ui.test_live_page import PATIENCE_S, ROOT, _components, _fresh_process, _said, _visit, toy
 

@@ -10,8 +10,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from specviz.events import Error
-from specviz.settings import ENVIRONMENT, SECRETS
+from specviz.core.events import Error
+from specviz.core.settings import ENVIRONMENT, SECRETS
 from specviz.ui import session
 from specviz.ui.session import Visit
 from tests.ui.fakes import FakeHost

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from specviz.settings import ENVIRONMENT
+from specviz.core.settings import ENVIRONMENT
 from specviz.ui import run_view
 from tests.ui.fakes import SCENES
 from tests.ui.test_live_page import _components, _page, _run, _until_done, _visit

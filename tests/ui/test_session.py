@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from specviz.errors import PromptError
-from specviz.settings import Settings
+from specviz.core.errors import PromptError
+from specviz.core.settings import Settings
 from specviz.ui import page
 from specviz.ui.parts import assets, libraries
 from specviz.ui.session import Visit

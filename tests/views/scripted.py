@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from specviz.events import (
-    Candidate,
+from specviz.core.events import (
     Done,
     DraftToken,
     Error,
@@ -16,9 +15,11 @@ from specviz.events import (
     TimeSplit,
     VerifyResult,
     Way,
+    Weighed,
 )
-from specviz.metrics import RunState, Tally
-from specviz.ports import Verdict
+from specviz.core.ports import Verdict
+from specviz.core.tally import Tally
+from specviz.record.state import RunState
 
 #: What decides in a story, unless it is a server's.
 TERMS = {"rule": "probabilistic", "temperature": 0.8}
@@ -59,13 +60,13 @@ def _rows(acceptance: float) -> tuple[list[float], list[float]]:
 
 def _candidates(
     draft: Token | None, at: int, final: Token | None, p: list[float] | None, q: list[float] | None
-) -> tuple[Candidate, ...]:
+) -> tuple[Weighed, ...]:
     """The drafted token and four others, of which the second is drawn in its place where it is refused."""
     if draft is None or p is None or q is None:
         return ()
     second = (200 + at, token_name(final)) if final is not None else (301, " other")
     tokens = [(100 + at, token_name(draft)), second, (302, "<b>third</b>"), (303, "\u202efourth"), (304, "x" * 300)]
-    return tuple(Candidate(i, name, pi, qi) for (i, name), pi, qi in zip(tokens, p, q, strict=True))
+    return tuple(Weighed(i, name, pi, qi) for (i, name), pi, qi in zip(tokens, p, q, strict=True))
 
 
 @dataclass

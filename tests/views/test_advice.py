@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.events import TimeSplit
-from specviz.metrics import RunState, Tally
+from specviz.core.events import TimeSplit
+from specviz.core.tally import Tally
+from specviz.record.state import RunState
 from specviz.views.advice import FOUNDED, advice, best_k, wasted_drafts, what_is_slow
 from tests.views.scripted import Story
 

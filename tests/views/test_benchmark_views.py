@@ -7,21 +7,21 @@ import json
 
 import pytest
 
-from specviz.bench.plan import Plan
-from specviz.bench.results import Bench, Failure
-from specviz.bench.rows import Row, rows_of
-from specviz.bench.suites import BenchPrompt
-from specviz.settings import Settings
+from specviz.bench.suites.suite import BenchPrompt
+from specviz.bench.sweep.plan import SweepPlan
+from specviz.bench.sweep.results import Bench, Failure
+from specviz.bench.sweep.rows import BenchRow, rows_of
+from specviz.core.settings import Settings
 from specviz.views.benchmark import figures
 from specviz.views.benchmark.charts import NAMES, charts_of
 from specviz.views.benchmark.table import duration, records
-from tests.bench.test_rows import trial
+from tests.bench.sweep.test_rows import trial
 
 HOSTILE = 'model:<img src=x onerror=alert(1)>%{x}"&'
 
 
 def made(*drafts: str, ks: tuple[int, ...] = (1, 4), faster: float = 2.0) -> Bench:
-    plan = Plan(Settings(target="toy", draft="none"), drafts or ("ngram", "toy"), ks)
+    plan = SweepPlan(Settings(target="toy", draft="none"), drafts or ("ngram", "toy"), ks)
     prompts = tuple(BenchPrompt(f"p{i}", "a<b>" if i < 3 else "b", "x") for i in range(6))
     runs = []
     for number, cell in enumerate(plan.cells()):
@@ -30,7 +30,7 @@ def made(*drafts: str, ks: tuple[int, ...] = (1, 4), faster: float = 2.0) -> Ben
     return Bench(plan, prompts, runs)
 
 
-def rows() -> list[Row]:
+def rows() -> list[BenchRow]:
     return rows_of(made())
 
 

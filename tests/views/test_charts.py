@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.views import charts
 from specviz.views.charts import CHARTS, ChartsView
 from tests.views.charts import traces

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from specviz.events import TimeSplit
-from specviz.metrics import RunState
+from specviz.core.events import TimeSplit
+from specviz.record.state import RunState
 from specviz.views import figures
 from specviz.views.figures.frame import WINDOW
 from specviz.views.palette import BAD, GOOD, LOOKS, MIDDLING, NEUTRAL

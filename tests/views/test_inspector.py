@@ -15,20 +15,20 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from specviz.decoding import speculative
+from specviz.core.decoding import speculative
+from specviz.core.events import DraftToken, Event, VerifyResult, Way, from_json, to_json
+from specviz.core.ports import Candidate, Drafter, Target
+from specviz.core.sampling import residual, to_probs
+from specviz.core.settings import RULES, Sampling, Settings
 from specviz.drafters.block import Drafted, proposal_of
 from specviz.drafters.ngram import NgramDrafter
-from specviz.events import DraftToken, Event, VerifyResult, Way, from_json, to_json
-from specviz.metrics import Node, RunState
-from specviz.models.toy import ToyScorer
-from specviz.ports import Drafter, Proposal, Target
-from specviz.sampling import residual, to_probs
-from specviz.settings import RULES, Sampling, Settings
+from specviz.engines.toy import ToyScorer
+from specviz.record.state import Node, RunState
 from specviz.views import inspector
-from specviz.views.candidates import table
 from specviz.views.inspector import InspectorView, detail
 from specviz.views.palette import LOOKS
 from specviz.views.reasons import chances
+from specviz.views.weighed import table
 from tests.toys import TOKENIZER, combined_draft, fixed_draft, fixed_target, pruned_draft, toy_draft, toy_target
 from tests.views.scripted import Special, Story
 
@@ -46,7 +46,7 @@ class Copies:
 
     def propose(
         self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Proposal]:
+    ) -> list[Candidate]:
         return [proposal_of([Drafted.copy(self._token_id, 0.1)] * k)]
 
     def reset(self) -> None: ...

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.events import Done
-from specviz.ports import Progress
-from specviz.settings import Settings
+from specviz.core.events import Done
+from specviz.core.ports import Progress
+from specviz.core.settings import Settings
 from specviz.views.phase import Announcer, announcement, phase, wait
 from tests.ui.fakes import FakeRun
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.bench.measured import Measured, VerifyCurve, by_hand
-from specviz.bench.planner import Bill, Costs, answer, break_even_map, marginal, speedup, speedups
-from specviz.metrics import RunState
+from specviz.bench.planning.inputs import Measured, VerifyCurve, by_hand
+from specviz.bench.planning.model import Bill, Costs, answer, break_even_map, marginal, speedup, speedups
+from specviz.record.state import RunState
 from specviz.views import planner
 from specviz.views.planner import sentences
 from specviz.views.planner.frame import KS

@@ -2,8 +2,8 @@
 
 import pytest
 
-from specviz.metrics import RunState
-from specviz.settings import Settings
+from specviz.core.settings import Settings
+from specviz.record.state import RunState
 from specviz.views import figures, summary, words
 from tests.views.scripted import Story
 

@@ -1,8 +1,8 @@
 import pytest
 
-from specviz.events import Guarantee
-from specviz.metrics import RunState
-from specviz.settings import Settings
+from specviz.core.events import Guarantee
+from specviz.core.settings import Settings
+from specviz.record.state import RunState
 from specviz.views import summary
 from specviz.views.welcome import welcome_html
 from tests.views.scripted import Story

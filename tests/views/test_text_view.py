@@ -4,7 +4,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.views import text
 from tests.ui.fakes import HOSTILE
 from tests.views.scripted import Special, Story

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.metrics import EMITTED, RunState
+from specviz.record.state import EMITTED, RunState
 from specviz.views.palette import LOOKS
 from specviz.views.tree import NODE_FACTS, ROUND_FACTS, TreeView, network_options, node_size, strength
 from tests.ui.fakes import HOSTILE

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from specviz.events import Error, Guarantee
-from specviz.targets.remote.values import Findings
-from specviz.trial import Trial
+from specviz.core.events import Error, Guarantee
+from specviz.host.trial import TrialOutcome
+from specviz.targets.completions.values import Findings
 from specviz.views import trial
 from tests.views.scripted import Story
 
@@ -16,11 +16,11 @@ SCORES = Findings(
 WRITES = Findings(model="m")
 
 
-def _trial(**given: object) -> Trial:
-    return Trial("target", "openai:m", 120.0, 40.0, " Hello", **given)
+def _trial(**given: object) -> TrialOutcome:
+    return TrialOutcome("target", "openai:m", 120.0, 40.0, " Hello", **given)
 
 
-def _check(result: Trial | None = None, error: Error | None = None, live: bool = False) -> SimpleNamespace:
+def _check(result: TrialOutcome | None = None, error: Error | None = None, live: bool = False) -> SimpleNamespace:
     return SimpleNamespace(result=result, error=error, live=live)
 
 
@@ -58,20 +58,20 @@ def test_every_limit_is_said():
     assert "saves nothing" in generates
     strange = Findings(batch=True, same_tokens=False)
     assert "tokenizer" in trial.limits(_trial(findings=strange))[0]
-    assert trial.limits(Trial("target", "m", 1.0, 1.0, " ")) == ["It wrote no text."]
+    assert trial.limits(TrialOutcome("target", "m", 1.0, 1.0, " ")) == ["It wrote no text."]
     assert trial.limits(_trial(findings=SCORES, guarantee=Guarantee("EXACT", ""))) == []
 
 
 def test_what_is_not_known_is_left_out_of_the_timing():
     assert trial.timing(_trial()) == "120 ms to the first token, 40.0 tokens/s"
-    assert trial.timing(Trial("draft", "d", 0.25, 1234.5, "")) == "0.2 ms to the first token, 1,234 tokens/s"
-    assert trial.timing(Trial("draft", "d", None, None, "")) == ""
+    assert trial.timing(TrialOutcome("draft", "d", 0.25, 1234.5, "")) == "0.2 ms to the first token, 1,234 tokens/s"
+    assert trial.timing(TrialOutcome("draft", "d", None, None, "")) == ""
 
 
 def test_first_words_stay_in_one_line_and_are_cut():
-    assert trial.first_words(Trial("target", "m", 1.0, 1.0, "Hi\n\nthere\x00")) == "“Hi there␀”"
-    assert len(trial.first_words(Trial("target", "m", 1.0, 1.0, "word " * 900))) < 100
-    assert trial.first_words(Trial("target", "m", 1.0, 1.0, " ")) == ""
+    assert trial.first_words(TrialOutcome("target", "m", 1.0, 1.0, "Hi\n\nthere\x00")) == "“Hi there␀”"
+    assert len(trial.first_words(TrialOutcome("target", "m", 1.0, 1.0, "word " * 900))) < 100
+    assert trial.first_words(TrialOutcome("target", "m", 1.0, 1.0, " ")) == ""
 
 
 def test_findings_in_words():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.errors import PromptError
+from specviz.core.errors import PromptError
 from specviz.views import words
 from tests.views.scripted import Story
 

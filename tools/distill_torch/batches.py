@@ -13,7 +13,7 @@ from model import DEVICE
 from progress import log
 from torch import Tensor
 
-from specviz.distill.samples import Sample, load_shard
+from specviz.distill.samples import TeacherText, load_shard
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Batch:
 
 def batches(folder: Path, padded: int, chooser: random.Random) -> Iterator[Batch]:
     """For ever: texts of about one length together, in random order; shards that are new come in with each pass."""
-    samples: dict[Path, tuple[Sample, ...]] = {}
+    samples: dict[Path, tuple[TeacherText, ...]] = {}
     while True:
         for path in sorted(folder.glob("*.npz")):
             if path not in samples:
@@ -51,7 +51,7 @@ def batches(folder: Path, padded: int, chooser: random.Random) -> Iterator[Batch
             yield collate([everything[i] for i in group])
 
 
-def collate(samples: Sequence[Sample]) -> Batch:
+def collate(samples: Sequence[TeacherText]) -> Batch:
     longest = max(len(s.prompt_ids) + len(s.token_ids) for s in samples)
     ids = np.zeros((len(samples), longest), dtype=np.int64)
     where = []

@@ -12,11 +12,11 @@ import torch
 from model import Llama, in_halves, names
 
 from specviz.distill.card import Training, describe, versions
-from specviz.distill.evaluate import Figure
+from specviz.distill.evaluate import AcceptanceFigure
 from specviz.distill.folder import finish
 from specviz.distill.samples import load_shard
-from specviz.models.distilled import DraftVocabulary
-from specviz.models.tokenizer import ModelTokenizer
+from specviz.engines.distilled import DraftVocabulary
+from specviz.engines.tokenizer import ModelTokenizer
 
 #: What the model card says; `{...}` are filled in.
 COMMANDS = (
@@ -74,6 +74,6 @@ def export(options: argparse.Namespace) -> None:
     )
     found = json.loads(options.acceptance.read_text())["acceptance"] if options.acceptance else []
     about = describe(
-        options.name, ModelTokenizer(options.target).vocabulary, training, [Figure(**row) for row in found]
+        options.name, ModelTokenizer(options.target).vocabulary, training, [AcceptanceFigure(**row) for row in found]
     )
     finish(options.out, {**stored["config"], "model_type": "llama"}, weights, own, about, bits=options.bits)

@@ -11,10 +11,12 @@ from model import DEVICE, Llama
 from progress import log
 from torch import Tensor
 
-from specviz.distill.samples import Sample
+from specviz.distill.samples import TeacherText
 
 
-def choose_vocabulary(samples: Sequence[Sample], target: Llama, size: int, always: Sequence[int]) -> dict[str, Tensor]:
+def choose_vocabulary(
+    samples: Sequence[TeacherText], target: Llama, size: int, always: Sequence[int]
+) -> dict[str, Tensor]:
     """tokens (V,) ascending target ids; inputs (target tokens,) the draft id that stands for each."""
     total = target.embed.weight.shape[0]
     counts = np.zeros(total)

@@ -16,7 +16,7 @@ from progress import log
 from student import choose_vocabulary, cut_student
 
 from specviz.distill.samples import load_shard
-from specviz.models.tokenizer import ModelTokenizer
+from specviz.engines.tokenizer import ModelTokenizer
 
 WARM_UP_STEPS = 60
 #: What acceptance weighs in the loss in the end; the rest is KL, which keeps the tails in place.

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from specviz.distill.held_out import HELD_OUT
 from specviz.distill.prompts import Prompt, fix_prompt, summarise_prompt, training_prompts
-from specviz.distill.samples import SOFT_TEMPERATURES, TOP, Rows, Sample, Shard, save_shard
-from specviz.models.tokenizer import ModelTokenizer
+from specviz.distill.samples import SOFT_TEMPERATURES, TOP, Shard, TeacherRows, TeacherText, save_shard
+from specviz.engines.tokenizer import ModelTokenizer
 
 #: Of training texts, drawn anew for each: mostly the two at which a draft is measured.
 TEMPERATURES = (0.0, 0.0, 0.0, 0.5, 0.5, 0.8, 0.8, 0.8, 1.0, 1.0)
@@ -28,7 +28,7 @@ OWN_QUESTION = "own question"
 @torch.no_grad()
 def write_texts(
     target: Llama, prompts: Sequence[Sequence[int]], heats: Sequence[float], limit: int, stop: int
-) -> list[tuple[list[int], Rows]]:
+) -> list[tuple[list[int], TeacherRows]]:
     """The target continues a batch of prompts, in step: (what it wrote, the stop token included; its distributions).
 
     Texts that are still in their prompt take the prompt's token instead of the drawn one, so lengths may differ.
@@ -73,7 +73,7 @@ def write_texts(
     out, row = [], 0
     for i, (prompt, n) in enumerate(zip(prompts, counts, strict=True)):
         kept = slice(row, row + n)
-        out.append((texts[i, len(prompt) : len(prompt) + n].tolist(), Rows(top[kept], logp[kept], sums[kept])))
+        out.append((texts[i, len(prompt) : len(prompt) + n].tolist(), TeacherRows(top[kept], logp[kept], sums[kept])))
         row += n
     return out
 
@@ -133,7 +133,7 @@ class Writer:
                 samples = []
                 for (prompt_ids, prompt), heat, (ids, rows) in zip(group, heats, written, strict=True):
                     arrays = (np.array(prompt_ids, dtype=np.int32), np.array(ids, dtype=np.int32))
-                    samples.append(Sample(prompt.domain, heat, *arrays, rows))
+                    samples.append(TeacherText(prompt.domain, heat, *arrays, rows))
                     self.keep(self.tokenizer.decode(ids))
                 yield Shard(tuple(samples), time.perf_counter() - began)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specviz.bench.rows import Row, baseline_of
+from specviz.bench.sweep.rows import BenchRow, baseline_of
 from specviz.views.benchmark import figures
 from specviz.views.figures.frame import Chart
 
 NAMES = ("bench_map", "bench_bars", "bench_positions", "bench_domains")
 
 
-def charts_of(rows: Sequence[Row], temperature: float, rule: str) -> dict[str, Chart]:
+def charts_of(rows: Sequence[BenchRow], temperature: float, rule: str) -> dict[str, Chart]:
     """All charts at one temperature and rule, by name."""
     shown = figures.speculative(rows, temperature, rule)
     plain = baseline_of(rows, temperature)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from specviz.bench.rows import Row
+from specviz.bench.sweep.rows import BenchRow
 from specviz.views import words
 from specviz.views.figures.frame import Chart, axis, layout, legend, plain, said, say_not_known
 from specviz.views.palette import BAD, GOOD, NEUTRAL
@@ -24,14 +24,14 @@ _FEW = 10
 NOTHING = "nothing was measured yet"
 
 
-def speculative(rows: Sequence[Row], temperature: float, rule: str) -> list[Row]:
+def speculative(rows: Sequence[BenchRow], temperature: float, rule: str) -> list[BenchRow]:
     """The rows of drafts at this temperature and rule that something is known of."""
     return [
         r for r in rows if not r.cell.baseline and r.trials and (r.cell.temperature, r.cell.rule) == (temperature, rule)
     ]
 
 
-def speed_map(rows: Sequence[Row]) -> Chart:
+def speed_map(rows: Sequence[BenchRow]) -> Chart:
     """Speed-up of every draft at every K; a cell is empty where it is not measured."""
     drafts, ks = list(dict.fromkeys(r.cell.draft for r in rows)), sorted({r.cell.k for r in rows})
     found = {(r.cell.draft, r.cell.k): r.speedup for r in rows}
@@ -71,7 +71,7 @@ def speed_map(rows: Sequence[Row]) -> Chart:
     return Chart(title, note, f"{listed}; {note}", [data], drawn, bad=(best.speedup or 0.0) <= 1)
 
 
-def speed_bars(rows: Sequence[Row], plain_name: str) -> Chart:
+def speed_bars(rows: Sequence[BenchRow], plain_name: str) -> Chart:
     """The fastest cells with their 95 % intervals, and a line where plain decoding stands."""
     ranked = sorted((r for r in rows if r.speedup is not None), key=lambda r: r.speedup or 0.0)[-_MOST_BARS:]
     title, drawn = (
@@ -123,7 +123,7 @@ def speed_bars(rows: Sequence[Row], plain_name: str) -> Chart:
     return Chart(title, note, listed, [bars], drawn)
 
 
-def positions(rows: Sequence[Row]) -> Chart:
+def positions(rows: Sequence[BenchRow]) -> Chart:
     """Acceptance by position of each draft, at its largest K: of the drafts that reached the position."""
     longest = _largest_k(rows)
     title, drawn = "Acceptance by position, %", layout(250, (44, 10, 8, 78))
@@ -154,7 +154,7 @@ def positions(rows: Sequence[Row]) -> Chart:
     return Chart(title, "of the drafts that reached the position, at the largest K" + few, listed, data, drawn)
 
 
-def domains(rows: Sequence[Row]) -> Chart:
+def domains(rows: Sequence[BenchRow]) -> Chart:
     """Speed-up in each domain of the suite, of each draft's best cell."""
     best = _best(rows)
     names = list(dict.fromkeys(name for r in best for name in r.domains))
@@ -185,7 +185,7 @@ def domains(rows: Sequence[Row]) -> Chart:
     return Chart(title, "dotted: plain decoding", listed, data, drawn)
 
 
-def _domain_bars(row: Row, names: Sequence[str], colour: str) -> dict[str, Any]:
+def _domain_bars(row: BenchRow, names: Sequence[str], colour: str) -> dict[str, Any]:
     found = [row.domains.get(name) for name in names]
     return {
         "type": "bar",
@@ -198,23 +198,23 @@ def _domain_bars(row: Row, names: Sequence[str], colour: str) -> dict[str, Any]:
     }
 
 
-def _judged(row: Row) -> str:
+def _judged(row: BenchRow) -> str:
     interval = row.speedup_interval
     if interval is None or interval.low <= 1 <= interval.high:
         return NEUTRAL
     return GOOD if interval.low > 1 else BAD
 
 
-def _largest_k(rows: Sequence[Row]) -> list[Row]:
-    found: dict[str, Row] = {}
+def _largest_k(rows: Sequence[BenchRow]) -> list[BenchRow]:
+    found: dict[str, BenchRow] = {}
     for row in rows:
         if row.cell.draft not in found or row.cell.k > found[row.cell.draft].cell.k:
             found[row.cell.draft] = row
     return list(found.values())
 
 
-def _best(rows: Sequence[Row]) -> list[Row]:
-    found: dict[str, Row] = {}
+def _best(rows: Sequence[BenchRow]) -> list[BenchRow]:
+    found: dict[str, BenchRow] = {}
     for row in rows:
         if row.cell.draft not in found or (row.speedup or 0.0) > (found[row.cell.draft].speedup or 0.0):
             found[row.cell.draft] = row
@@ -229,10 +229,10 @@ def _name(draft: str) -> str:
     return plain(draft, 26)
 
 
-def _cell(row: Row) -> str:
+def _cell(row: BenchRow) -> str:
     return f"{_name(row.cell.draft)}, K {row.cell.k}"
 
 
-def _within(row: Row) -> str:
+def _within(row: BenchRow) -> str:
     interval = row.speedup_interval
     return f" ({interval.low:.2f} to {interval.high:.2f})" if interval else ""

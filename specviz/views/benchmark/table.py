@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specviz.bench.rows import Row
 from specviz.bench.statistics import Interval
+from specviz.bench.sweep.rows import BenchRow
 from specviz.views import words
 
 Record = dict[str, str]
 
 
-def records(rows: Sequence[Row], runs_per_cell: int) -> list[Record]:
+def records(rows: Sequence[BenchRow], runs_per_cell: int) -> list[Record]:
     """One record per cell, baselines first, then the fastest first; cells that wait say so.
 
     Args:
@@ -22,7 +22,7 @@ def records(rows: Sequence[Row], runs_per_cell: int) -> list[Record]:
     return [_record(row, runs_per_cell) for row in (*plain, *others)]
 
 
-def _record(row: Row, runs: int) -> Record:
+def _record(row: BenchRow, runs: int) -> Record:
     cell = row.cell
     return {
         "Draft": words.visible(cell.baseline or cell.draft),
@@ -47,16 +47,16 @@ def _interval(interval: Interval | None) -> str:
     return words.NOT_KNOWN if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
 
 
-def _per_round(row: Row) -> str:
+def _per_round(row: BenchRow) -> str:
     return words.number(row.split.draft_ms / row.rounds if row.rounds else None, 1)
 
 
-def _billed(row: Row) -> float | None:
+def _billed(row: BenchRow) -> float | None:
     known = [n for n in (row.billed_prompt, row.billed_completion) if n is not None]
     return float(sum(known)) if known else None
 
 
-def _runs(row: Row, runs: int) -> str:
+def _runs(row: BenchRow, runs: int) -> str:
     if row.failure:
         return "failed"
     return f"{row.trials} of {runs}" if row.trials < runs else str(row.trials)

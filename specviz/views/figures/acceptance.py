@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from specviz.metrics import WINDOW, RunState
+from specviz.core.tally import WINDOW
+from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.figures.frame import TEXT, Chart, layout, said
 from specviz.views.palette import BAD, GOOD, MIDDLING, NEUTRAL

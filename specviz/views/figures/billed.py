@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.views.billing import billed_in_all, billed_parts
 from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
 from specviz.views.palette import LOOKS, TIME_COLOURS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from specviz.events import TimeSplit
-from specviz.metrics import RunState
+from specviz.core.events import TimeSplit
+from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.figures.frame import NO_ROUND, Chart, axis, layout, legend, say_not_known
 from specviz.views.palette import TIME_COLOURS

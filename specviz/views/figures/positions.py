@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.figures.frame import Chart, axis, layout, said, say_not_known
 from specviz.views.palette import LOOKS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specviz.metrics import RunState
+from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.figures.frame import Chart, axis, layout, plain, said, say_not_known
 from specviz.views.palette import BAD, GOOD, NEUTRAL

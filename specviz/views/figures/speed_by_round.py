@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from specviz.events import Metrics
-from specviz.metrics import RunState
+from specviz.core.events import Metrics
+from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
 from specviz.views.figures.speed import baselines

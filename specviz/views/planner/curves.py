@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from specviz.bench.measured import Floats, Measured
-from specviz.bench.planner import Against, Costs, best_k, iid_speedups, speedups
+from specviz.bench.planning.inputs import Floats, Measured
+from specviz.bench.planning.model import Against, Costs, best_k, iid_speedups, speedups
 from specviz.views import words
 from specviz.views.figures.frame import TEXT, Chart, axis, layout, legend
 from specviz.views.palette import NEUTRAL

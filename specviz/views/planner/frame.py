@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from specviz.bench.measured import Measured
-from specviz.bench.planner import Against
-from specviz.settings import K_MAX
+from specviz.bench.planning.inputs import Measured
+from specviz.bench.planning.model import Against
+from specviz.core.settings import K_MAX
 from specviz.views.figures.frame import said
 
 KS: tuple[int, ...] = tuple(range(1, K_MAX + 1))

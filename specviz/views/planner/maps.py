@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from specviz.bench.measured import Floats, Measured
-from specviz.bench.planner import Against, Costs, answer, best_k, break_even_map, draft_map, speedup
+from specviz.bench.planning.inputs import Floats, Measured
+from specviz.bench.planning.model import Against, Costs, answer, best_k, break_even_map, draft_map, speedup
 from specviz.views import words
 from specviz.views.figures.frame import Chart, axis, layout
 from specviz.views.planner import sentences

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from specviz.bench.measured import Measured
-from specviz.bench.planner import Against, Costs, Marginal, marginal
+from specviz.bench.planning.inputs import Measured
+from specviz.bench.planning.model import Against, Costs, Marginal, marginal
 from specviz.views.figures.frame import Chart, axis, layout, legend
 from specviz.views.planner.frame import COST, KS, MEASURED, k_axis, mark_extrapolated
 from specviz.views.planner.sentences import spans

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from specviz.bench.measured import Measured
-from specviz.bench.planner import Against, Answer, Bill, Costs, cost, iid_speedups, marginal, round_ms, speedups
-from specviz.events import Way
+from specviz.bench.planning.inputs import Measured
+from specviz.bench.planning.model import (
+    Against,
+    Bill,
+    Costs,
+    PlannerResult,
+    cost,
+    iid_speedups,
+    marginal,
+    round_ms,
+    speedups,
+)
+from specviz.core.events import Way
 from specviz.views import words
 from specviz.views.planner.frame import KS, baseline
 from specviz.views.planner.sentences import ms, price
 from specviz.views.summary import Figure, Tone
 
 
-def main_cards(measured: Measured, found: Answer) -> list[Figure]:
+def main_cards(measured: Measured, found: PlannerResult) -> list[Figure]:
     """Best K, its speed-up, its tokens per round, and where it turns."""
     against = baseline(measured, found.against)
     tone: Tone = "neutral" if found.speculate is None else "good" if found.speculate else "bad"
@@ -42,7 +52,7 @@ def main_cards(measured: Measured, found: Answer) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _break_even(found: Answer) -> Figure:
+def _break_even(found: PlannerResult) -> Figure:
     """Where the answer turns: the round trip, and the draft."""
     note = f"draft: up to {ms(found.draft_ms)} a token" if found.draft_ms is not None else "no draft is fast enough"
     value = "none" if found.rtt_ms is None else "any"

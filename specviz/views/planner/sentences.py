@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specviz.bench.measured import Measured
-from specviz.bench.planner import Against, Answer, Costs, iid_tokens_per_round
-from specviz.metrics import RunState
+from specviz.bench.planning.inputs import Measured
+from specviz.bench.planning.model import Against, Costs, PlannerResult, iid_tokens_per_round
+from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.planner.frame import baseline
 
@@ -16,7 +16,7 @@ from specviz.views.planner.frame import baseline
 _SAME = 0.02
 
 
-def verdict(found: Answer, against: str) -> str:
+def verdict(found: PlannerResult, against: str) -> str:
     """The answer in a sentence; `against`: what it is compared with, in words."""
     factor = f"{words.number(found.speedup)} × {against}"
     if found.speculate is None:
@@ -28,7 +28,7 @@ def verdict(found: Answer, against: str) -> str:
     return f"Do not speculate here: at best {factor} with K = {found.k}."
 
 
-def what_would_change_it(found: Answer) -> str:
+def what_would_change_it(found: PlannerResult) -> str:
     """Where the answer turns, and what an extrapolation promises."""
     told = []
     if found.speculate is None:
@@ -43,7 +43,7 @@ def what_would_change_it(found: Answer) -> str:
     return " ".join(told)
 
 
-def _turns(found: Answer) -> str:
+def _turns(found: PlannerResult) -> str:
     if found.rtt_ms is None and found.draft_ms is None:
         return "Neither another round trip nor a faster draft changes that."
     if found.rtt_ms is None:
@@ -55,7 +55,7 @@ def _turns(found: Answer) -> str:
     return f"The answer turns at a round trip of {ms(found.rtt_ms)}, or at {ms(found.draft_ms)} of drafting per token."
 
 
-def rtt_at_break_even(found: Answer) -> str:
+def rtt_at_break_even(found: PlannerResult) -> str:
     """The round trips at which some K pays."""
     if found.rtt_ms is None:
         return "no K pays, at any round trip"
@@ -64,7 +64,7 @@ def rtt_at_break_even(found: Answer) -> str:
     return f"pays from {ms(found.rtt_ms)} on" if found.rtt_ms else "pays at any round trip"
 
 
-def draft_at_break_even(found: Answer) -> str:
+def draft_at_break_even(found: PlannerResult) -> str:
     """The draft speeds at which some K pays, at the present round trip."""
     if found.draft_ms is None:
         return "at this round trip no draft is fast enough"

@@ -10,13 +10,13 @@ from itertools import cycle
 
 import numpy as np
 
-from specviz.events import Alternative, Done, DraftToken, Event, Metrics, RunStarted, VerifyResult
-from specviz.run import Run
+from specviz.core.events import Alternative, Done, DraftToken, Event, Metrics, RunStarted, VerifyResult
+from specviz.host.run import Run
 from tests.browser.measured.recipe import Recipe
 from tests.ui.fakes import HOSTILE
 from tests.views.scripted import Story, Token
 
-#: What real runs say of every position; see `specviz.alternatives.TOP`.
+#: What real runs say of every position; see `specviz.core.alternatives.TOP`.
 ALTERNATIVES = 10
 _WORDS = " the draft proposes and the target decides so every token is its own 🙂 naïve\n".replace(" ", "| ").split("|")
 _TAIL = " of the text 你好"

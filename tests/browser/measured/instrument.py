@@ -18,13 +18,13 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from specviz import catalog
-from specviz.connection import Secret
-from specviz.metrics import RunState
-from specviz.pair import Pair
-from specviz.run import Run
-from specviz.runner import ModelHost
-from specviz.settings import Settings
+from specviz.core.connection import Secret
+from specviz.core.pair import Pair
+from specviz.core.settings import Settings
+from specviz.host.run import Run
+from specviz.host.thread import ModelHost
+from specviz.record.state import RunState
+from specviz.setup import catalog
 from specviz.ui import live, run_view
 from specviz.ui.live_view import LiveView
 from specviz.views import text, words

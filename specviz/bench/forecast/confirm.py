@@ -1,0 +1,71 @@
+"""Run what was predicted to be best, and put what it does beside what was said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from specviz.bench.forecast.forecast import Forecast, Prediction
+from specviz.bench.suites.suite import BenchPrompt
+from specviz.bench.sweep.rows import BenchRow, rows_of
+from specviz.bench.sweep.sweep import OpenPair, Sweep, baselines_of, new_bench
+from specviz.core.errors import StoppedError
+from specviz.core.ports import OnProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A forecast and the row that a sweep measured for it, against a baseline of its own."""
+
+    predicted: Forecast
+    measured: BenchRow
+
+    @property
+    def off(self) -> float | None:
+        """How far the predicted tokens per round are from the measured ones, as a share of these; None if unknown."""
+        told, found = self.predicted.tokens_per_round, self.measured.tokens_per_round
+        return told / found - 1 if told and found else None
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready dict."""
+        return {"predicted": asdict(self.predicted), "measured": self.measured.to_json(), "off": self.off}
+
+
+def confirm(
+    prediction: Prediction,
+    prompts: Sequence[BenchPrompt],
+    open_pair: OpenPair,
+    *,
+    n: int = 2,
+    on_progress: OnProgress = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[Confirmed]:
+    """Measure the n best forecasts of each temperature and rule on the same prompts.
+
+    Those with the same K share a sweep, and with it a baseline.
+
+    Raises:
+        StoppedError: it was cancelled: what was measured of a sweep says nothing yet.
+        SpecvizError: the target cannot be had.
+    """
+    plan, found = prediction.plan, list[Confirmed]()
+    for temperature in plan.temperatures:
+        for rule in plan.rules:
+            best = prediction.best(temperature, rule, n)
+            for k in dict.fromkeys(row.k for row in best):
+                rows = [row for row in best if row.k == k]
+                small = replace(
+                    plan, drafts=tuple(row.draft for row in rows), ks=(k,), temperatures=(temperature,), rules=(rule,),
+                    baselines=baselines_of(plan.settings),
+                )  # fmt: skip
+                bench = new_bench(small, prompts)
+                for _ in Sweep(bench, open_pair, on_progress, cancelled, clock=clock).run():
+                    pass
+                if cancelled():
+                    raise StoppedError("The confirmation was stopped.")
+                measured = {row.cell.draft: row for row in rows_of(bench) if row.cell.baseline is None}
+                found += [Confirmed(row, measured[row.draft]) for row in rows]
+    return found

@@ -1,0 +1,147 @@
+"""What a prediction says: per draft, K, temperature and rule, and which is best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from specviz.bench.statistics import Interval
+from specviz.bench.sweep.plan import PLAIN, SweepPlan
+from specviz.core.settings import RuleName
+
+SCHEMA = "specviz.predict/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One draft at one K, temperature and rule. What is not known is None.
+
+    Attributes:
+        draft, k, temperature, rule: of plain decoding (draft `none`) K is 0.
+        acceptance: expected accepted / expected tested.
+        accepted_per_round, tokens_per_round, drafted_per_round: as of a run.
+        tokens_per_round_interval: 95 %, by bootstrap over the texts: how far other texts may be from these.
+        speedup: against plain decoding, timed at the same places.
+        draft_ms, verify_ms: of a mean round; the second with the rule and the loop.
+        reached, kept: expected counts per position of the block.
+    """
+
+    draft: str
+    k: int
+    temperature: float
+    rule: RuleName
+    acceptance: float | None
+    accepted_per_round: float | None
+    tokens_per_round: float | None
+    drafted_per_round: float | None
+    speedup: float | None
+    draft_ms: float | None
+    verify_ms: float | None
+    tokens_per_round_interval: Interval | None = None
+    rounds: float = 0.0
+    reached: tuple[float, ...] = ()
+    kept: tuple[float, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """For a sentence."""
+        return "plain decoding" if self.draft == PLAIN else f"{self.draft} with K = {self.k}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Expected counts of every draft, K, temperature and rule, from one text per prompt.
+
+    Attributes:
+        plan: what was asked for; its repeats and warm-up are unused.
+        given: the texts are the prompts' answers, not the target's own.
+        rows: one per draft, K, temperature and rule; one for plain decoding, if it was named.
+        plain_ms: by temperature: a token of plain decoding, timed among the other calls.
+        written_ms: by temperature: the same, as the target wrote the texts; absent where it did not.
+        verify_ms: by temperature and number of drafted tokens: one call, without rule and loop.
+        texts, tokens: that all is the mean of. left_out: prompts that do not fit, by their names, and why.
+        seconds: it took; writing_s of them for the texts, timing_s for the times.
+    """
+
+    plan: SweepPlan
+    given: bool
+    rows: tuple[Forecast, ...]
+    plain_ms: dict[float, float | None]
+    written_ms: dict[float, float]
+    verify_ms: dict[float, dict[str, float]]
+    texts: int
+    tokens: int
+    seconds: float
+    writing_s: float
+    timing_s: float
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def ranking(self, temperature: float, rule: RuleName) -> list[Forecast]:
+        """Each draft at its best K, the fastest first; the smaller K of two that are told alike.
+
+        Without times, by tokens per round.
+        """
+        best: dict[str, Forecast] = {}
+        for row in self._sorted(temperature, rule):
+            best.setdefault(row.draft, row)
+        return list(best.values())
+
+    def best(self, temperature: float, rule: RuleName, n: int = 2) -> list[Forecast]:
+        """What is worth a run: the fastest rows, of different drafts as long as there are any; never plain decoding."""
+        first = self.ranking(temperature, rule)
+        others = [row for row in self._sorted(temperature, rule) if row not in first]
+        return [row for row in (*first, *others) if row.draft != PLAIN][:n]
+
+    def _sorted(self, temperature: float, rule: RuleName) -> list[Forecast]:
+        rows = (row for row in self.rows if row.temperature == temperature and row.rule == rule)
+        return sorted(rows, key=lambda row: (-round(row.speedup or 0.0, 2), row.k if row.speedup else 0, -_length(row)))
+
+    def words(self, temperature: float, rule: RuleName) -> str:
+        """The ranking in a sentence; "do not speculate here" where nothing is faster than plain decoding."""
+        drafts = [row for row in self.ranking(temperature, rule) if row.draft != PLAIN]
+        if not drafts:
+            return "There is no draft to rank."
+        if drafts[0].speedup is None:
+            return f"By tokens per round: {_listed(drafts)}. Nothing was timed."
+        said = f"{drafts[0].name}, {drafts[0].speedup:.2f} × plain decoding"
+        if drafts[0].speedup <= 1:
+            return f"Do not speculate here: the best would be {said}."
+        rest = drafts[1:]
+        return f"{said}, is predicted to be the fastest" + (f"; then {_listed(rest)}." if rest else ".")
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready dict."""
+        return {
+            "schema": SCHEMA,
+            "plan": self.plan.to_json(),
+            "given": self.given,
+            "texts": self.texts,
+            "tokens": self.tokens,
+            "seconds": self.seconds,
+            "writing_s": self.writing_s,
+            "timing_s": self.timing_s,
+            "left_out": self.left_out,
+            "plain_ms": {f"{t:g}": ms for t, ms in self.plain_ms.items()},
+            "written_ms": {f"{t:g}": ms for t, ms in self.written_ms.items()},
+            "verify_ms": {f"{t:g}": ms for t, ms in self.verify_ms.items()},
+            "rows": [asdict(row) for row in self.rows],
+            "ranking": [
+                {
+                    "temperature": temperature,
+                    "rule": rule,
+                    "drafts": [row.draft for row in self.ranking(temperature, rule)],
+                    "words": self.words(temperature, rule),
+                }
+                for temperature in self.plan.temperatures
+                for rule in self.plan.rules
+            ],
+        }
+
+
+def _length(row: Forecast) -> float:
+    return row.tokens_per_round or 0.0
+
+
+def _listed(rows: Sequence[Forecast]) -> str:
+    return ", ".join(row.name + ("" if row.speedup is None else f" ({row.speedup:.2f} ×)") for row in rows)

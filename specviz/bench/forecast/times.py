@@ -1,0 +1,214 @@
+"""What one call of a target and of its drafts takes, measured at places of a text that is already there.
+
+All calls at a place are made within seconds of each other, plain decoding among them: a machine that slows down slows
+all of them alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+import numpy as np
+
+from specviz.bench.forecast.follow import Expected
+from specviz.core.ports import Candidate, Distant, Drafter, Target
+from specviz.core.sampling import Floats, Row
+from specviz.core.settings import Rule, Sampling
+
+#: Rounds that each draft is timed over at one place, as long as they take less than the target's calls there.
+_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where calls are timed.
+
+    Attributes:
+        ids: prompt and text. start: where the text begins. at: token of the text in front of which a round begins.
+    """
+
+    ids: tuple[int, ...]
+    start: int
+    at: int
+    sampling: Sampling
+    rule: Rule
+
+    @property
+    def context(self) -> tuple[int, ...]:
+        """What stands in front of the round."""
+        return self.ids[: self.start + self.at]
+
+    def copies(self, count: int) -> list[Candidate]:
+        """A proposal of so many tokens: the text's own, and from its beginning again where it ends."""
+        ids = self.ids
+        tokens = tuple(ids[(self.start + self.at + i) % len(ids)] for i in range(count))
+        if not tokens:
+            return []
+        rows = tuple(Row.one_hot(token) for token in tokens)
+        return [Candidate(tokens, rows, (None,) * count, (None,) * count, ((),) * count, (0.0,) * count)]
+
+
+@dataclass(slots=True)
+class TargetTimes:
+    """Samples in ms.
+
+    Attributes:
+        plain: calls for one token, without a network that is only simulated. calls: by drafted tokens, as the run
+            would make them. Neither has the rule in it.
+        rule: of each decided token. other: of each round of plain decoding, loop and bookkeeping.
+    """
+
+    plain: list[float] = field(default_factory=list)
+    calls: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    rule: list[float] = field(default_factory=list)
+    other: list[float] = field(default_factory=list)
+
+    @property
+    def plain_ms(self) -> float | None:
+        """A token of plain decoding."""
+        return median(self.plain) + _middle(self.rule) + _middle(self.other) if self.plain else None
+
+    def call_ms(self, lengths: Floats) -> Floats:
+        """Calls for so many drafted tokens; linear between what was timed."""
+        known = sorted(self.calls)
+        found: Floats = np.interp(lengths, known, [median(self.calls[n]) for n in known])
+        return found
+
+    def round_ms(self, expected: Expected) -> float | None:
+        """A mean round without its draft: the call, the rule for each token that it decides, and the loop.
+
+        Over the lengths that the blocks have: a call is not linear in them.
+        """
+        if not self.calls or not expected.rounds:
+            return None
+        calls = self.call_ms(np.arange(len(expected.lengths), dtype=np.float64))
+        call = float(np.dot(calls, expected.lengths)) / expected.rounds
+        return call + _middle(self.rule) * expected.tokens / expected.rounds + _middle(self.other)
+
+
+@dataclass(slots=True)
+class DraftTimes:
+    """Samples in ms.
+
+    Attributes:
+        first: of the first token of a block that a model draws: it may have to read what came since the last round.
+        later: of each other one. copied: of each copied one.
+        rest: of a call, what is in none of its tokens; ended: the same where the draft ended on its own, for which a
+            model may have looked one token further.
+    """
+
+    first: list[float] = field(default_factory=list)
+    later: list[float] = field(default_factory=list)
+    copied: list[float] = field(default_factory=list)
+    rest: list[float] = field(default_factory=list)
+    ended: list[float] = field(default_factory=list)
+
+    def add(self, proposal: Candidate, k: int, wall_ms: float) -> None:
+        """Take in one call for k tokens."""
+        pairs = list(zip(proposal.times_ms, proposal.logprobs, strict=True))
+        drawn = [ms for ms, logprob in pairs if logprob is not None]
+        self.first += drawn[:1]
+        self.later += drawn[1:]
+        self.copied += [ms for ms, logprob in pairs if logprob is None]
+        rest = max(0.0, wall_ms - sum(proposal.times_ms))
+        (self.rest if len(pairs) == k else self.ended).append(rest)
+
+    def round_ms(self, expected: Expected) -> float:
+        """The draft of a mean round."""
+        first, later = _mean(self.first or self.later), _mean(self.later or self.first)
+        whole, ended = _mean(self.rest or self.ended), _mean(self.ended or self.rest)
+        total = (
+            expected.drawing * first
+            + (expected.drawn - expected.drawing) * later
+            + (expected.drafted - expected.drawn) * _mean(self.copied)
+            + expected.ended * ended
+            + (expected.rounds - expected.ended) * whole
+        )
+        return total / expected.rounds if expected.rounds else 0.0
+
+
+def _middle(samples: Sequence[float]) -> float:
+    return median(samples) if samples else 0.0
+
+
+def _mean(samples: Sequence[float]) -> float:
+    """Without the extremes on both sides. Calls of a draft are of several kinds: their median would be that of one."""
+    cut = max(1, len(samples) // 8) if len(samples) > 3 else 0
+    return fmean(sorted(samples)[cut : len(samples) - cut]) if samples else 0.0
+
+
+def time_target(
+    times: TargetTimes,
+    target: Target,
+    place: Place,
+    lengths: Sequence[int],
+    rng: np.random.Generator,
+    clock: Callable[[], float],
+) -> None:
+    """Verify blocks of these lengths in random order, and twice none.
+
+    A first call, which reads the context, is not counted.
+
+    Args:
+        lengths: that fit the target's context.
+    """
+    near = target.near if isinstance(target, Distant) else target
+    _verify(near, place, 0, rng, clock)
+    for length in rng.permutation([0, 0, *lengths]):
+        call_ms, rule_ms, decided = _verify(target, place, int(length), rng, clock)
+        times.calls[int(length)].append(call_ms)
+        times.rule.append(rule_ms / decided)
+        if length == 0:
+            times.plain.append(call_ms if near is target else _verify(near, place, 0, rng, clock)[0])
+
+
+def _verify(
+    target: Target, place: Place, length: int, rng: np.random.Generator, clock: Callable[[], float]
+) -> tuple[float, float, int]:
+    began = clock()
+    verdict = target.verify(place.context, place.copies(length), place.sampling, place.rule, rng)
+    wall_ms = (clock() - began) * 1000
+    rule_ms = verdict.rule_ms or 0.0
+    return wall_ms - rule_ms, rule_ms, len(verdict.token_ids)
+
+
+def time_draft(
+    times: DraftTimes,
+    drafter: Drafter,
+    place: Place,
+    ks: Sequence[int],
+    rng: np.random.Generator,
+    clock: Callable[[], float],
+    limit_s: float = math.inf,
+) -> None:
+    """Draft a few rounds as a run would: each begins behind the tokens that the last one would have given.
+
+    Args:
+        ks: that take turns, from the largest on.
+        limit_s: no round begins after so much time, once each K had its turn.
+    """
+    at, order, started = place.at, sorted(ks, reverse=True), clock()
+    drafter.propose(place.context, 1, place.sampling, rng)  # reads the context
+    for number in range(_ROUNDS):
+        if place.start + at >= len(place.ids) or (number >= len(order) and clock() - started > limit_s):
+            return
+        k = order[number % len(order)]
+        began = clock()
+        [proposal] = drafter.propose(place.ids[: place.start + at], k, place.sampling, rng)
+        times.add(proposal, k, (clock() - began) * 1000)
+        at += 1 + _equal(proposal.token_ids, place.ids[place.start + at :])
+
+
+def _equal(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    n = min(len(one), len(other))
+    return next((i for i in range(n) if one[i] != other[i]), n)
+
+
+def medians(samples: Mapping[int, Sequence[float]]) -> dict[str, float]:
+    """By length, for a file."""
+    return {str(n): median(ms) for n, ms in sorted(samples.items())}

@@ -1,0 +1,180 @@
+"""From a saved benchmark or prediction to what planning needs: the rows of one draft at several K together."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from specviz.bench.forecast.forecast import SCHEMA
+from specviz.bench.planning.inputs import Floats, Measured, VerifyCurve, padded, target_ms
+from specviz.bench.sweep.results import Bench, loads
+from specviz.bench.sweep.rows import BenchRow, baseline_of, rows_of
+from specviz.core.errors import SettingsError
+from specviz.core.events import Way
+from specviz.record.state import Baseline
+
+#: No block is longer than this.
+_LONGEST = 64
+_PER_CALL: Baseline = "one call per token"
+
+
+def read(data: bytes) -> list[Measured]:
+    """What can be planned from in the file of a benchmark or of a prediction.
+
+    Raises:
+        SettingsError: it is neither, it is damaged, or no draft in it was measured beside plain decoding.
+    """
+    try:
+        prediction = json.loads(data)
+    except (ValueError, RecursionError):
+        prediction = None
+    if isinstance(prediction, Mapping) and prediction.get("schema") == SCHEMA:
+        found = from_prediction(prediction)
+    else:
+        found = from_bench(loads(data))
+    if not found:
+        raise SettingsError("No draft in this file has both tested tokens and a baseline.", "Measure it to the end.")
+    return found
+
+
+def from_bench(bench: Bench) -> list[Measured]:
+    """One per draft, temperature and rule whose rows and baseline are measured, in the order of the plan.
+
+    Acceptance is that of the row with the largest K; the time of a call by its length comes from all of them.
+    """
+    rows = rows_of(bench)
+    groups: dict[tuple[str, float, str], list[BenchRow]] = defaultdict(list)
+    for row in rows:
+        if not row.cell.baseline and row.rounds > row.trials and row.drafted and any(row.reached):
+            groups[row.cell.draft, row.cell.temperature, row.cell.rule].append(row)
+    found = (_measured(bench, rows, group) for group in groups.values())
+    return [one for one in found if one is not None]
+
+
+def _measured(bench: Bench, rows: Sequence[BenchRow], group: Sequence[BenchRow]) -> Measured | None:
+    widest = max(group, key=lambda r: r.cell.k)
+    cell, plain = widest.cell, baseline_of(rows, widest.cell.temperature)
+    if plain is None or not plain.tokens_per_second:
+        return None
+    plain_ms = 1000 / plain.tokens_per_second
+    simulated = bench.plan.settings.simulated_rtt_ms
+    calls = None if simulated else _per_call_ms(rows, cell.temperature)
+    other_ms = max(0.0, sum(r.split.rule_ms + r.split.other_ms for r in group) / sum(map(_steady, group)))
+    none_ms = max(0.0, (calls or plain_ms) - other_ms)
+    holds_way = any(r.split.call_ms > 0 for r in group)
+    return Measured(
+        source=f"{cell.draft}, {cell.rule}, T = {cell.temperature:g} → {bench.plan.settings.target}",
+        rounds=widest.rounds,
+        kept=padded(widest.kept, cell.k),
+        proposed=_proposed({r.cell.k: r.drafted / r.rounds for r in group}, widest.rounds),
+        reached=padded(widest.reached, cell.k),
+        alpha=widest.acceptance or 0.0,
+        plain_ms=plain_ms,
+        draft_ms=sum(r.split.draft_ms for r in group) / sum(_steady(r) * r.drafted / r.rounds for r in group),
+        verify=VerifyCurve.of(
+            [(0.0, none_ms), *((r.drafted / r.rounds, target_ms(r.split) / _steady(r)) for r in group)]
+        ),
+        other_ms=other_ms,
+        per_call_ms=calls,
+        rtt_ms=simulated,
+        holds_way=holds_way,
+        direct=tuple(sorted((r.cell.k, r.tokens / r.rounds) for r in group)),
+        way=_way(bench) if holds_way else "rows",
+        output_tokens=round(widest.tokens / widest.trials),
+    )
+
+
+def _steady(row: BenchRow) -> int:
+    """Rounds behind the first of each run: the split is of those alone."""
+    return row.rounds - row.trials
+
+
+def _per_call_ms(rows: Sequence[BenchRow], temperature: float) -> float | None:
+    found = (r for r in rows if r.cell.baseline == _PER_CALL and r.cell.temperature == temperature)
+    row = next(found, None)
+    return 1000 / row.tokens_per_second if row and row.tokens_per_second else None
+
+
+def _way(bench: Bench) -> Way:
+    """As it was asked for; which of them "auto" has become is not in the file."""
+    asked = bench.plan.settings.verification
+    return "scoring" if asked == "auto" else asked
+
+
+def from_prediction(data: Mapping[str, Any]) -> list[Measured]:
+    """One per draft, temperature and rule that a prediction has times of, in its order.
+
+    Raises:
+        SettingsError: it is damaged.
+    """
+    try:
+        groups: dict[tuple[str, float, str], list[Mapping[str, Any]]] = defaultdict(list)
+        for row in data["rows"]:
+            if row["k"] and row["kept"] and row["draft_ms"] is not None and row["verify_ms"] is not None:
+                groups[str(row["draft"]), float(row["temperature"]), str(row["rule"])].append(row)
+        found = (_predicted(data, group) for group in groups.values())
+        return [one for one in found if one is not None]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as exc:
+        raise SettingsError(f"The saved prediction is damaged: {exc!r}.", "Predict again.") from exc
+
+
+def _predicted(data: Mapping[str, Any], group: Sequence[Mapping[str, Any]]) -> Measured | None:
+    widest = max(group, key=lambda row: int(row["k"]))
+    temperature = f"{float(widest['temperature']):g}"
+    plain, points = data["plain_ms"].get(temperature), data["verify_ms"].get(temperature) or {}
+    if plain is None or not points:
+        return None
+    plain_ms = _positive(plain)
+    curve = VerifyCurve.of(({0.0: plain_ms} | {float(n): _positive(ms) for n, ms in points.items()}).items())
+    drafted = {int(row["k"]): _at_least_0(row["drafted_per_round"]) for row in group}
+    k, rounds = int(widest["k"]), _positive(widest["rounds"])
+    kept = [_at_least_0(n) for n in widest["kept"]]
+    if not len(kept) <= k <= _LONGEST:
+        raise ValueError(f"{len(kept)} positions in a block of {k}")
+    name = f"{widest['draft']}, {widest['rule']}, T = {temperature}"
+    whole = max(1, round(rounds))
+    return Measured(
+        source=f"predicted: {name} → {data['plan']['settings']['target']}",
+        rounds=whole,
+        kept=_falling(np.minimum(1, np.array(padded(kept, k)) / rounds) * whole),
+        proposed=_proposed(drafted, whole),
+        reached=padded([_at_least_0(n) * whole / rounds for n in widest["reached"]], k),
+        alpha=_at_least_0(widest["acceptance"]),
+        plain_ms=plain_ms,
+        draft_ms=_at_least_0(widest["draft_ms"]) / _positive(widest["drafted_per_round"]),
+        verify=curve,
+        direct=tuple(sorted((int(row["k"]), _positive(row["tokens_per_round"])) for row in group)),
+        other_ms=max(0.0, _at_least_0(widest["verify_ms"]) - float(curve(drafted[k]))),
+    )
+
+
+def _proposed(drafted: Mapping[int, float], rounds: int) -> tuple[float, ...]:
+    """From drafted tokens per round at several K: one K more drafts as many more as rounds draft as far as that."""
+    known = {0: 0.0, **drafted}
+    ks = sorted(known)
+    shares = np.diff(np.interp(range(ks[-1] + 1), ks, [known[k] for k in ks]))
+    return _falling(np.clip(shares, 0, 1) * rounds)
+
+
+def _falling(counts: Floats) -> tuple[float, ...]:
+    """None above the one before it, as counts of "at least so many" are."""
+    return tuple(np.minimum.accumulate(counts).tolist())
+
+
+def _positive(value: Any) -> float:
+    number = _at_least_0(value)
+    if not number:
+        raise ValueError(f"{value!r} is no time and no count")
+    return number
+
+
+def _at_least_0(value: Any) -> float:
+    number = float(value)
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{value!r} is no time and no count")
+    return number

@@ -1,0 +1,1 @@
+"""Prompts to measure with: built in, or from a file."""

@@ -1,0 +1,1 @@
+"""Cells of a sweep, measured: plan, trials, rows, comparison."""

@@ -1,0 +1,150 @@
+"""One run of one cell on one prompt, from events to counts."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from specviz.bench.sweep.plan import Cell, SweepPlan
+from specviz.bench.sweep.results import Trial
+from specviz.core import baseline
+from specviz.core.decoding import autoregressive, speculative
+from specviz.core.errors import RunError, StoppedError
+from specviz.core.events import Done, Error, Event, TimeSplit
+from specviz.core.pair import Pair
+from specviz.core.ports import Distant, Streaming, Target
+from specviz.core.settings import Settings
+from specviz.record.state import RunState
+
+#: Ids for the same random draws in every cell: cells differ in what they do with them, prompts and repeats do not.
+Key = tuple[int, int, int]
+
+
+def run_cell(
+    pair: Pair,
+    plan: SweepPlan,
+    cell: Cell,
+    key: Key,
+    prompt_ids: Sequence[int],
+    *,
+    max_tokens: int | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Trial:
+    """Decode once, from empty caches.
+
+    Args:
+        key: indices of cell and prompt, and the number of the repeat.
+        prompt_ids: the whole prompt, template applied.
+        max_tokens: instead of the plan's.
+
+    Raises:
+        RunError: the run failed.
+        StoppedError: it was cancelled on the way.
+    """
+    settings = plan.settings_of(cell)
+    if max_tokens is not None:
+        settings = replace(settings, max_tokens=max_tokens)
+    pair.target.reset()
+    pair.drafter.reset()
+    try:
+        if cell.baseline == "streaming":
+            return _streamed(pair.target, settings, key, prompt_ids, cancelled)
+        events = _events(pair, cell, settings, key, prompt_ids, cancelled, clock)
+        found = trial_of(events, key)
+        # A text that was cut short is not the target's whole text.
+        return replace(found, text_hash="") if cell.baseline == "one call per token" else found
+    finally:
+        pair.target.reset()
+        pair.drafter.reset()
+
+
+def _events(
+    pair: Pair,
+    cell: Cell,
+    settings: Settings,
+    key: Key,
+    prompt_ids: Sequence[int],
+    cancelled: Callable[[], bool],
+    clock: Callable[[], float],
+) -> Iterable[Event]:
+    rng = np.random.default_rng((settings.seed, key[1], key[2]))
+    if cell.baseline is None:
+        return speculative(pair.drafter, pair.target, prompt_ids, settings, rng, cancelled=cancelled, clock=clock)
+    target = pair.target
+    if isinstance(target, Distant) and cell.baseline == "plain decoding without the network":
+        target = target.near
+    if cell.baseline == "one call per token":
+        # Each costs a prompt: a few tell what there is to know.
+        settings = replace(settings, max_tokens=min(settings.max_tokens, baseline.CALLS + 1))
+    return autoregressive(target, prompt_ids, settings, rng, cancelled=cancelled, clock=clock)
+
+
+def trial_of(events: Iterable[Event], key: Key) -> Trial:
+    """The counts of a run.
+
+    Raises:
+        RunError: it failed.
+        StoppedError: it was stopped: its counts would be those of another run.
+    """
+    state = RunState()
+    for event in events:
+        if isinstance(event, Error):
+            raise RunError(event.message, event.remedy)
+        state.apply(event)
+    done = state.done
+    if done is None or done.finish_reason == "stopped":
+        raise StoppedError("The run was stopped.")
+    steady = state.rounds[1:]
+    split = TimeSplit()
+    for number, metrics in enumerate(steady):
+        split = metrics.split if number == 0 else split + metrics.split
+    sums = state.sums
+    return Trial(
+        *key,
+        tokens=done.total_tokens,
+        rounds=done.total_rounds,
+        drafted=sums.drafted,
+        tested=sums.tested,
+        accepted=sums.accepted,
+        steady_tokens=sum(m.emitted for m in steady),
+        steady_ms=split.wall_ms,
+        proposed=tuple(state.proposed),
+        reached=tuple(state.reached),
+        kept=tuple(state.kept),
+        split=split,
+        billed_prompt=sums.billed_prompt,
+        billed_completion=sums.billed_completion,
+        requests=sums.requests if sums.asking else None,
+        finish=done.finish_reason,
+        guarantee=str(done.guarantee),
+        text_hash=_hash(done),
+    )
+
+
+def _hash(done: Done) -> str:
+    return hashlib.sha256(",".join(map(str, done.token_ids)).encode()).hexdigest()[:16]
+
+
+def _streamed(
+    target: Target, settings: Settings, key: Key, prompt_ids: Sequence[int], cancelled: Callable[[], bool]
+) -> Trial:
+    if not isinstance(target, Streaming):
+        raise RunError(f"{target.name} cannot stream.", "Compare with one call per token.")
+    came = baseline.streamed(target, prompt_ids, settings.sampling, settings.max_tokens, cancelled)
+    if cancelled():
+        raise StoppedError("The run was stopped.")
+    if came is None:
+        raise RunError(
+            "The server's stream cannot be counted: it does not say how many tokens it sends.",
+            "Compare with one call per token.",
+        )
+    tokens, seconds = came
+    return Trial(
+        *key, tokens=tokens + 1, rounds=0, drafted=0, tested=0, accepted=0, steady_tokens=tokens,
+        steady_ms=1000 * seconds, finish="streamed", guarantee="EXACT",
+    )  # fmt: skip

@@ -1,0 +1,110 @@
+"""Two saved benchmarks side by side: which cells changed by more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+from specviz.bench.statistics import Interval
+from specviz.bench.sweep.plan import Cell
+from specviz.bench.sweep.results import Bench
+from specviz.bench.sweep.rows import BenchRow, rows_of
+
+#: Settings that a cell has of its own.
+_OF_THE_CELL = frozenset({"draft", "k", "temperature", "rule", "min_confidence"})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One figure of one cell in both benchmarks.
+
+    Attributes:
+        before, after: None where it is not known there.
+        beyond_chance: whether the two intervals have nothing in common; None where one of them is not known.
+    """
+
+    before: float | None
+    after: float | None
+    beyond_chance: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """A cell that both benchmarks have."""
+
+    cell: Cell
+    acceptance: Change
+    tokens_per_round: Change
+    tokens_per_second: Change
+    speedup: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two benchmarks have in common, and what not.
+
+    Attributes:
+        pairings: the cells that both have. only_before, only_after: those of one alone.
+        differences: what else is not the same: settings, prompts, machine, versions; in words.
+    """
+
+    pairings: tuple[Pairing, ...]
+    only_before: tuple[Cell, ...]
+    only_after: tuple[Cell, ...]
+    differences: tuple[str, ...]
+
+
+def compare(before: Bench, after: Bench) -> Comparison:
+    """Match the cells of two benchmarks."""
+    old, new = ({r.cell: r for r in rows_of(bench)} for bench in (before, after))
+    return Comparison(
+        tuple(_pairing(old[cell], new[cell]) for cell in old if cell in new),
+        tuple(cell for cell in old if cell not in new),
+        tuple(cell for cell in new if cell not in old),
+        tuple(_differences(before, after)),
+    )
+
+
+def _pairing(old: BenchRow, new: BenchRow) -> Pairing:
+    return Pairing(
+        old.cell,
+        _change(old, new, lambda r: r.acceptance, lambda r: r.acceptance_interval),
+        _change(old, new, lambda r: r.tokens_per_round, lambda r: r.tokens_per_round_interval),
+        _change(old, new, lambda r: r.tokens_per_second, lambda r: None),
+        _change(old, new, lambda r: r.speedup, lambda r: r.speedup_interval),
+    )
+
+
+def _change(
+    old: BenchRow,
+    new: BenchRow,
+    value: Callable[[BenchRow], float | None],
+    interval: Callable[[BenchRow], Interval | None],
+) -> Change:
+    one, other = interval(old), interval(new)
+    beyond = None if one is None or other is None else not one.overlaps(other)
+    return Change(value(old), value(new), beyond)
+
+
+def _differences(before: Bench, after: Bench) -> list[str]:
+    found: list[str] = []
+    old, new = before.plan.settings, after.plan.settings
+    for f in fields(old):
+        one, other = getattr(old, f.name), getattr(new, f.name)
+        if f.name not in _OF_THE_CELL and one != other:
+            found.append(f"{f.name}: {one!r}, then {other!r}")
+    if before.plan.min_confidence != after.plan.min_confidence:
+        found.append(f"min confidence: {before.plan.min_confidence}, then {after.plan.min_confidence}")
+    found += _prompts(before, after)
+    for name in dict.fromkeys((*before.machine, *after.machine)):
+        one, other = before.machine.get(name, "n/a"), after.machine.get(name, "n/a")
+        if one != other:
+            found.append(f"{name}: {one}, then {other}")
+    return found
+
+
+def _prompts(before: Bench, after: Bench) -> Sequence[str]:
+    one, other = ({(*p.before, p.text) for p in bench.prompts} for bench in (before, after))
+    if one == other:
+        return ()
+    return (f"prompts: {len(one)}, then {len(other)}, {len(one & other)} of them the same",)

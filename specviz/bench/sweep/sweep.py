@@ -1,0 +1,212 @@
+"""The sweep: every cell on every prompt, in random order, with the baselines among them.
+
+Machines drift: they warm up, and others use them. So no cell is measured in one go. For each prompt all cells take
+their turn in an order of its own, and a speed-up compares runs of the same prompt, minutes apart at most.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from specviz.bench.suites.suite import BenchPrompt
+from specviz.bench.sweep.cell import run_cell
+from specviz.bench.sweep.conversation import Conversations
+from specviz.bench.sweep.machine import machine
+from specviz.bench.sweep.plan import PLAIN, Cell, SweepPlan
+from specviz.bench.sweep.results import Bench, Failure, Trial
+from specviz.core.errors import PromptError, SpecvizError, StoppedError
+from specviz.core.pair import Pair
+from specviz.core.ports import OnProgress, Progress
+from specviz.core.prompt import prepare
+from specviz.core.settings import Settings
+from specviz.record.state import Baseline
+
+OpenPair = Callable[[Settings], Pair]
+_PAUSE_S = 0.05
+
+
+def baselines_of(settings: Settings) -> tuple[Baseline, ...]:
+    """The kinds of plain decoding that a target has, the one that speed-ups are against first."""
+    if settings.target.startswith("openai:"):
+        return ("streaming", "one call per token")
+    if settings.simulated_rtt_ms:
+        return ("plain decoding without the network", "one call per token")
+    return ("plain decoding",)
+
+
+def new_bench(plan: SweepPlan, prompts: Sequence[BenchPrompt]) -> Bench:
+    """A sweep of which nothing is measured yet."""
+    return Bench(plan, tuple(prompts), machine=machine(), started_at=time.time())
+
+
+@dataclass(slots=True)
+class Sweep:
+    """Measures what is missing of a bench, and puts it there; cells that have failed before are tried again.
+
+    Attributes:
+        open_pair: makes a drafter and a target for settings; called once per draft. All drafts stay loaded.
+        on_progress: told of every run before it begins, and of the waits in front of it.
+        cancelled: asked all the time; what is done by then stays.
+        paused: asked between runs.
+    """
+
+    bench: Bench
+    open_pair: OpenPair
+    on_progress: OnProgress = lambda _: None
+    cancelled: Callable[[], bool] = lambda: False
+    paused: Callable[[], bool] = lambda: False
+    clock: Callable[[], float] = time.perf_counter
+    sleep: Callable[[float], None] = time.sleep
+    _pairs: dict[tuple[object, ...], Pair] = field(default_factory=dict)
+    _ids: dict[int, list[int]] = field(default_factory=dict)
+    _warm: set[int] = field(default_factory=set)
+    _conversations: Conversations = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Conversations that were written before the sweep was cut short go on as they were."""
+        self._conversations = Conversations(self.on_progress, self.cancelled)
+        for prompt, answers in self.bench.answers.items():
+            self._conversations.know(self.bench.prompts[prompt].before, answers)
+
+    def run(self) -> Iterator[Trial | Failure]:
+        """Measure until nothing is missing or it is cancelled; closes the pairs at the end.
+
+        Yields:
+            Each new trial or failure, already in the bench.
+
+        Raises:
+            SpecvizError: the target cannot be had.
+        """
+        try:
+            yield from self._all()
+        except StoppedError:
+            return
+        finally:
+            for pair in self._pairs.values():
+                pair.close()
+
+    def _all(self) -> Iterator[Trial | Failure]:
+        done = {t.key for t in self.bench.trials}
+        # A server that was down, or a download that broke off, may do better this time.
+        self.bench.failures.clear()
+        failed: set[int] = set()
+        for key in order(self.bench):
+            if key in done or key[0] in failed or key[1] in self.bench.left_out:
+                continue
+            self._wait()
+            found = self._measured(key)
+            if isinstance(found, Failure):
+                failed.add(found.cell)
+                self.bench.failures.append(found)
+            elif found is not None:
+                self.bench.trials.append(replace(found, order=len(self.bench.trials)))
+            if found is not None:
+                yield found
+
+    def _wait(self) -> None:
+        if self.paused():
+            self.on_progress(Progress("Paused"))
+        while self.paused() and not self.cancelled():
+            self.sleep(_PAUSE_S)
+        if self.cancelled():
+            raise StoppedError("The sweep was stopped.")
+
+    def _measured(self, key: tuple[int, int, int]) -> Trial | Failure | None:
+        """One run; None where its prompt fits nothing and is left out."""
+        number, prompt, _ = key
+        plan = self.bench.plan
+        cell = plan.cells()[number]
+        began = self.clock()
+        try:
+            pair = self._pair(cell)
+            if prompt not in self._ids and not self._prepared(pair, cell, prompt):
+                return None
+            if number not in self._warm and plan.warm_up:
+                # Compiles kernels, fills the allocator, opens connections.
+                self._tell(f"Warming up {cell.name}")
+                self._one(pair, cell, key, plan.warm_up)
+            self._warm.add(number)
+            self._tell(f"Measuring {cell.name}")
+            return self._one(pair, cell, key, None)
+        except StoppedError:
+            raise
+        except SpecvizError as exc:
+            if self.cancelled():
+                raise StoppedError("The sweep was stopped.") from exc
+            return Failure(number, exc.message, exc.remedy)
+        finally:
+            self.bench.seconds += self.clock() - began
+
+    def _one(self, pair: Pair, cell: Cell, key: tuple[int, int, int], max_tokens: int | None) -> Trial:
+        ids = self._ids[key[1]]
+        return run_cell(
+            pair, self.bench.plan, cell, key, ids, max_tokens=max_tokens, cancelled=self.cancelled, clock=self.clock
+        )
+
+    def _tell(self, what: str) -> None:
+        total = self.bench.total
+        self.on_progress(Progress(what, total - self.bench.missing, total, "runs"))
+
+    def _pair(self, cell: Cell) -> Pair:
+        plan = self.bench.plan
+        if cell.baseline:
+            # A remote target may have its tokenizer from the draft: no target without one.
+            draft = next((d for d in plan.drafts if d != PLAIN and self._is_open(d)), plan.drafts[0])
+            cell = replace(cell, draft=draft)
+        settings = plan.settings_of(cell)
+        key = _key(settings)
+        if key not in self._pairs:
+            self._pairs[key] = self.open_pair(settings)
+        return self._pairs[key]
+
+    def _is_open(self, draft: str) -> bool:
+        """Drafts that cannot be had must not take the baseline with them."""
+        failed = {self.bench.plan.cells()[f.cell].draft for f in self.bench.failures}
+        return draft not in failed
+
+    def _prepared(self, pair: Pair, cell: Cell, prompt: int) -> bool:
+        asked, plan = self.bench.prompts[prompt], self.bench.plan
+        try:
+            settings = replace(plan.settings_of(cell), k=max(plan.ks))
+            before = self._conversations.before(asked.before, lambda: self._answering(cell), settings)
+            _, self._ids[prompt] = prepare(pair.target, plan.settings, asked.text, before)
+            if before:
+                self.bench.answers[prompt] = tuple(answer for _, answer in before)
+        except PromptError as exc:
+            self.bench.left_out[prompt] = exc.message
+            return False
+        return True
+
+    def _answering(self, cell: Cell) -> Pair:
+        """The pair of the cell as it is at temperature 0."""
+        return self._pair(replace(cell, temperature=0.0, rule="probabilistic"))
+
+
+def _key(settings: Settings) -> tuple[object, ...]:
+    """What a pair depends on: of a remote target, the way to verify follows from temperature and rule."""
+    if settings.target.startswith("openai:"):
+        return settings.draft, settings.temperature, settings.rule
+    return (settings.draft,)
+
+
+def order(bench: Bench) -> Iterator[tuple[int, int, int]]:
+    """Keys of all runs, in the order in which they are measured: the same for the same seed, so that a sweep goes on.
+
+    Yields:
+        Indices of cell and prompt, and the number of the repeat.
+    """
+    rng = np.random.default_rng(bench.plan.settings.seed)
+    cells = len(bench.plan.cells())
+    for repeat in range(bench.plan.repeats):
+        for prompt in rng.permutation(len(bench.prompts)):
+            for cell in rng.permutation(cells):
+                yield int(cell), int(prompt), repeat
+
+
+def seconds_left(bench: Bench) -> float | None:
+    """How long the rest takes if it goes on like this; None before the first run."""
+    return bench.seconds / len(bench.trials) * bench.missing if bench.trials else None

@@ -1,0 +1,361 @@
+"""The maths of speculative decoding: from logits to probabilities, and from (p, q) to a decision.
+
+Letters, as in Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding" (arXiv:2211.17192):
+
+    p   the target's distribution over the next token, after temperature, top-k and top-p
+    q   the distribution that the draft token was actually drawn from, after the same settings
+    x   the draft token, x ~ q
+    u   a uniform draw from [0, 1)
+    α   the acceptance rate of a position, Σ min(p, q)
+
+A deviation from the paper is said where it is made. Everything here is numpy in, numpy out; randomness comes in
+as a `numpy.random.Generator`; nothing changes its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz.core.errors import RunError
+from specviz.core.events import Guarantee
+from specviz.core.settings import Rule, Sampling
+
+Floats = NDArray[np.float64]
+Logits = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One probability distribution over a vocabulary, full or sparse.
+
+    Attributes:
+        probs: (V,) for a full row, (n,) for a sparse one; sums to 1.
+        ids: (n,) the token ids that `probs` belongs to, ascending; None for a full row. Other tokens have
+            probability 0.
+    """
+
+    probs: Floats
+    ids: Ids | None = None
+
+    @classmethod
+    def one_hot(cls, token_id: int) -> Row:
+        """The distribution of a token that was not drawn but chosen (greedy, n-gram lookup)."""
+        return cls(np.ones(1), np.array([token_id], dtype=np.int64))
+
+    def prob(self, token_id: int) -> float:
+        """Probability of one token; 0.0 outside the row."""
+        if self.ids is None:
+            return float(self.probs[token_id]) if 0 <= token_id < len(self.probs) else 0.0
+        at = int(np.searchsorted(self.ids, token_id))
+        return float(self.probs[at]) if at < len(self.ids) and self.ids[at] == token_id else 0.0
+
+    def dense(self, vocab_size: int) -> Floats:
+        """The row as a (vocab_size,) array. Ids at or beyond `vocab_size` must have probability 0."""
+        if self.ids is None and len(self.probs) == vocab_size:
+            return self.probs
+        full = np.zeros(vocab_size)
+        if self.ids is None:
+            n = min(vocab_size, len(self.probs))
+            full[:n] = self.probs[:n]
+        else:
+            full[self.ids] = self.probs
+        return full
+
+
+def to_probs(logits: Logits, sampling: Sampling) -> Floats:
+    """Apply temperature, then top-k, then top-p.
+
+    Temperature comes first, so that at 0 every rule sees a one-hot row: "greedy" can never keep a token that is
+    not the argmax. Equal logits at temperature 0 give the lowest id. top-k keeps exactly k tokens (ties by id).
+
+    Args:
+        logits: (V,) in nats, any offset; -inf is allowed, at least one finite.
+        sampling: temperature ≥ 0; top_k 0 and top_p 1.0 mean "off".
+
+    Returns:
+        (V,) float64, sums to 1.
+
+    Raises:
+        RunError: a logit is nan or +inf, or none is finite.
+    """
+    _check(logits)
+    if sampling.temperature == 0:
+        row = np.zeros(len(logits))
+        row[int(np.argmax(logits))] = 1.0
+        return row
+    scaled = logits.astype(np.float64)
+    scaled -= scaled.max()
+    with np.errstate(over="ignore"):
+        # Next to temperature 0 all but the best overflow to -inf, which is where they belong.
+        scaled /= sampling.temperature
+    probs = np.exp(scaled, out=scaled)
+    if 0 < sampling.top_k < len(probs):
+        probs = _keep_only(probs, _best_first(logits)[: sampling.top_k])
+    probs /= probs.sum()
+    if sampling.top_p < 1.0:
+        order = _best_first(logits)
+        before = np.cumsum(probs[order]) - probs[order]
+        # The token that crosses top_p is kept, so at least one always is.
+        probs = _keep_only(probs, order[before < sampling.top_p])
+        probs /= probs.sum()
+    return probs
+
+
+def _best_first(logits: Logits) -> Ids:
+    """Ids by falling logit, ties by id; by probability, two logits that round to one could push the argmax out."""
+    return np.argsort(-logits, kind="stable")
+
+
+def _check(logits: Logits) -> None:
+    top = logits.max()
+    if not np.isfinite(top):
+        raise RunError(
+            "The model gave no usable scores: a logit is nan or +inf, or none is finite.",
+            "Its weights may be damaged, or overflow in low precision: pull the model again, or choose another.",
+        )
+
+
+def _keep_only(probs: Floats, kept: Ids) -> Floats:
+    out = np.zeros_like(probs)
+    out[kept] = probs[kept]
+    return out
+
+
+def draw(probs: Floats, rng: np.random.Generator) -> int:
+    """Draw one index with the given probabilities, by inverting the cumulative sum.
+
+    Args:
+        probs: (V,) non-negative; need not be normalised to the last bit.
+    """
+    cumulative = np.cumsum(probs)
+    at = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    # Rounding can put the draw past the end; the last token with any probability takes it.
+    return at if at < len(probs) else int(np.flatnonzero(probs)[-1])
+
+
+def row_of(logits: Logits, sampling: Sampling) -> Row:
+    """The q that a draft token is drawn from: one-hot at temperature 0, else all of `to_probs`."""
+    if sampling.temperature == 0:
+        _check(logits)
+        return Row.one_hot(int(np.argmax(logits)))
+    return Row(to_probs(logits, sampling))
+
+
+def draw_row(row: Row, rng: np.random.Generator) -> int:
+    """Draw a token from a row; a row of one token needs no randomness."""
+    if row.ids is None:
+        return draw(row.probs, rng)
+    return int(row.ids[0 if len(row.ids) == 1 else draw(row.probs, rng)])
+
+
+def draw_from(logits: Logits, sampling: Sampling, rng: np.random.Generator) -> tuple[int, Row]:
+    """Draw a draft token together with the q that it was drawn from.
+
+    One function makes both, so that the tested q can never be another than the sampled one.
+    """
+    row = row_of(logits, sampling)
+    return draw_row(row, rng), row
+
+
+def expected_acceptance(logits: Logits, q: Row) -> float:
+    """How likely the target keeps a token that is drawn from q, as far as the draft can tell.
+
+    An estimate, and a plain one: the probability of the draft's best token, since a draft that is sure tends to be
+    right. Where the sampling settings leave a single token (temperature 0, top-k 1), every draft would look sure: there
+    it is the probability before them.
+
+    It must not depend on the token that is then drawn: see `specviz.drafters.model`.
+
+    Args:
+        logits: (V,) the draft's. q: the same row after the sampling settings.
+
+    Returns:
+        From 0 to 1.
+    """
+    best = float(q.probs.max())
+    return best if best < 1.0 else float(np.exp(logits.max() - summarise(logits).log_normaliser))
+
+
+def acceptance(p: Floats, q: Floats) -> Floats:
+    """The probability of keeping each token, min(1, p/q) (Leviathan et al. 2023, section 2.3).
+
+    Where q is 0 the token cannot have been drawn; the value there is 1 by convention.
+
+    Args:
+        p: (V,) target. q: (V,) draft.
+    """
+    ratio = np.ones_like(p)
+    return np.divide(p, q, out=ratio, where=q > p)
+
+
+def residual(p: Floats, q: Floats) -> Floats:
+    """What a refused position is drawn from: norm(max(0, p - q)) (Leviathan et al. 2023, section 2.3).
+
+    When p == q nothing is ever refused and the residual is empty; it falls back to p, so that a refusal forced by
+    rounding still draws from the target.
+    """
+    left = np.maximum(p - q, 0.0)
+    total = left.sum()
+    return left / total if total > 0 else p.copy()
+
+
+def overlap(p: Floats, q: Row) -> float:
+    """α = Σ min(p, q), how likely a token drawn from q is kept (Leviathan et al. 2023, theorem 3.5).
+
+    Args:
+        p: (V,) target. q: draft; what it has beyond p's vocabulary is never kept.
+    """
+    if q.ids is None:
+        n = min(len(p), len(q.probs))
+        shared = np.minimum(p[:n], q.probs[:n])
+    else:
+        n = int(np.searchsorted(q.ids, len(p)))
+        shared = np.minimum(p[q.ids[:n]], q.probs[:n])
+    return min(1.0, float(shared.sum()))
+
+
+Status = Literal["accepted", "rejected", "ignored", "bonus"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a rule decided about one position.
+
+    Attributes:
+        accepted: whether the draft token was kept.
+        final_id: the token that stands at this position now: the draft token, or the one drawn in its place.
+        acceptance: the probability with which this draft token was to be kept, before u was drawn.
+        u: the uniform draw that decided; None where the rule draws none.
+    """
+
+    accepted: bool
+    final_id: int
+    acceptance: float
+    u: float | None
+
+
+Judge = Callable[[Floats, int, Row, np.random.Generator], Judgement]
+
+
+def _probabilistic(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
+    """Modified rejection sampling (Leviathan et al. 2023, algorithm 1). Lossless; keeps Σ min(p, q)."""
+    qx = q.prob(x)
+    if qx <= 0:
+        raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from the q that came with it")
+    a = float(acceptance(p[x : x + 1], np.array([qx]))[0])
+    u = float(rng.random())
+    if u < a:
+        return Judgement(True, x, a, u)
+    return Judgement(False, draw(residual(p, q.dense(len(p))), rng), a, u)
+
+
+def _deterministic(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
+    """Draw the target's own token and keep the draft if it is the same. Lossless; keeps Σ p·q."""
+    own = draw(p, rng)
+    return Judgement(own == x, own, float(p[x]), None)
+
+
+def _greedy(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
+    """Keep the draft while it is the target's argmax. Lossless at temperature 0 only."""
+    own = int(np.argmax(p))
+    return Judgement(own == x, own, float(own == x), None)
+
+
+def _threshold(tau: float) -> Judge:
+    """Typical-style acceptance by a fixed bar; see `judge`."""
+
+    def judge(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
+        """Keep the draft when p(x) ≥ τ; else draw from the target. LOSSY."""
+        if float(p[x]) >= tau:
+            return Judgement(True, x, 1.0, None)
+        return Judgement(False, draw(p, rng), 0.0, None)
+
+    return judge
+
+
+def judge_of(rule: Rule) -> Judge:
+    """The function that decides one position under a rule."""
+    match rule.name:
+        case "probabilistic":
+            return _probabilistic
+        case "deterministic":
+            return _deterministic
+        case "greedy":
+            return _greedy
+        case "threshold":
+            return _threshold(rule.tau)
+
+
+def bonus(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
+    """The extra token of a fully accepted round, from the target's own distribution.
+
+    Under `greedy` it is the argmax: a drawn bonus would make the text half greedy, half sampled.
+    """
+    return int(np.argmax(p)) if rule.name == "greedy" else draw(p, rng)
+
+
+@dataclass(frozen=True, slots=True)
+class RowSummary:
+    """What is recorded about a row of logits at temperature 1, before any truncation.
+
+    Attributes:
+        log_normaliser: ln Σ exp(logit), so that `logits[i] - log_normaliser` is a log-probability.
+        entropy_bits: Shannon entropy.
+    """
+
+    log_normaliser: float
+    entropy_bits: float
+
+
+# exp underflows to 0 far above this; it keeps 0 · -inf out of the entropy.
+_FLOOR = np.float32(-1e4)
+
+
+def summarise(logits: Logits) -> RowSummary:
+    """Normaliser and entropy of a (V,) row in one pass.
+
+    Single precision is enough for what is only shown (errors near 1e-6), and costs a third; what the rules decide
+    by is computed in double precision by `to_probs`.
+    """
+    top = logits.max()
+    shifted = np.maximum(logits - top, _FLOOR)
+    weights = np.exp(shifted)
+    total = float(weights.sum(dtype=np.float64))
+    mean_shifted = float(np.dot(weights, shifted)) / total
+    log_total = float(np.log(total))
+    return RowSummary(float(top) + log_total, max(0.0, (log_total - mean_shifted) / float(np.log(2.0))))
+
+
+def top_ids(logits: Logits, n: int) -> list[int]:
+    """Ids of the n largest logits of a (V,) row, best first, ties by id; -inf is never among them."""
+    # Sorting a whole vocabulary for ten ids would cost more than the rule itself: look near the top first.
+    near = np.flatnonzero(logits > logits.max() - 12)
+    if len(near) < n:
+        near = np.flatnonzero(logits > -np.inf)
+    if len(near) > 8 * n:
+        near = near[np.argpartition(-logits[near], n - 1)[: 2 * n]]
+    return [int(i) for i in near[np.lexsort((near, -logits[near]))][:n]]
+
+
+def promise(rule: Rule, sampling: Sampling) -> Guarantee:
+    """What a rule promises where whole distributions are known (DESIGN section 4)."""
+    match rule.name:
+        case "probabilistic":
+            return Guarantee("EXACT", "Rejection sampling: every token is distributed as the target's own.")
+        case "deterministic":
+            return Guarantee("EXACT", "The target draws every token itself; drafts only save calls.")
+        case "greedy" if sampling.temperature == 0:
+            return Guarantee("EXACT", "Temperature 0: every token is the target's most probable one.")
+        case "greedy":
+            return Guarantee(
+                "LOSSY",
+                f"Always the most probable token, though temperature {sampling.temperature:g} asks for samples.",
+            )
+        case "threshold":
+            return Guarantee("LOSSY", f"Keeps any draft token with target probability of at least {rule.tau:g}.")

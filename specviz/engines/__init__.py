@@ -1,0 +1,1 @@
+"""What runs a model in this process, and what it needs of a model's files."""

@@ -1,0 +1,262 @@
+"""A distilled draft on disk: a small Llama with a pruned vocabulary, trained for one target.
+
+It is a folder in mlx-lm's layout without a tokenizer: the draft speaks its target's token ids, through a map.
+
+    config.json              mlx-lm's Llama config; `vocab_size` is V, the draft's own vocabulary
+    model.safetensors        weights, perhaps quantised by MLX
+    vocabulary.safetensors   `tokens` and `inputs`: see `DraftVocabulary`
+    draft.json               which target it was trained for: see `Description`
+    README.md                model card; nothing reads it
+
+Nothing here imports MLX: a folder can be looked at without loading it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz.core.errors import PairingError, UnsupportedModelError
+from specviz.core.vocabulary import Vocabulary, fingerprint
+
+FORMAT = 1
+DESCRIPTION_FILE = "draft.json"
+VOCABULARY_FILE = "vocabulary.safetensors"
+_TRAIN_ANEW = "Fetch or distil the draft again: its files do not belong together."
+_SHA256_DIGITS = 64
+
+Int32s = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DraftVocabulary:
+    """Which of its target's tokens a draft has, and what it reads in place of the others.
+
+    Attributes:
+        tokens: (V,) the target id of each draft id, strictly ascending: a row over draft ids is a sparse row over
+            target ids as it stands.
+        inputs: (target tokens,) for every target id the draft id that stands for it in the draft's input: its own,
+            or, for a token that the draft does not have, that of a kept token near to it.
+    """
+
+    tokens: Int32s
+    inputs: Int32s
+
+    def __post_init__(self) -> None:
+        """Check that the two fit each other.
+
+        Raises:
+            UnsupportedModelError: naming the rule and the value that breaks it.
+        """
+        for name, ids in (("tokens", self.tokens), ("inputs", self.inputs)):
+            if ids.dtype != np.int32 or ids.ndim != 1 or len(ids) == 0:
+                raise _damaged(
+                    f"`{name}` must be a non-empty list of int32, and is {ids.dtype} of shape {tuple(ids.shape)}"
+                )
+        self._check_range("tokens", self.tokens, len(self.inputs), "target token")
+        self._check_range("inputs", self.inputs, len(self.tokens), "draft token")
+        falls = np.flatnonzero(self.tokens[1:] <= self.tokens[:-1])
+        if len(falls):
+            at = int(falls[0])
+            raise _damaged(
+                f"`tokens` must ascend strictly, and has {self.tokens[at]} before {self.tokens[at + 1]} at index {at}"
+            )
+        strays = np.flatnonzero(self.inputs[self.tokens] != np.arange(len(self.tokens)))
+        if len(strays):
+            own = int(strays[0])
+            raise _damaged(
+                f"a token that the draft has must stand for itself, and `inputs` gives draft id "
+                f"{self.inputs[self.tokens[own]]} for target id {self.tokens[own]}, which is draft id {own}"
+            )
+
+    @staticmethod
+    def _check_range(name: str, ids: Int32s, size: int, what: str) -> None:
+        low, high = int(ids.min()), int(ids.max())
+        if low < 0 or high >= size:
+            raise _damaged(
+                f"each of `{name}` must be a {what} from 0 to {size - 1}, and one is {low if low < 0 else high}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """draft.json: the target that a draft was trained for.
+
+    Attributes:
+        target: its name, for a person, `smollm2-135m`.
+        target_tokens: how many tokens it has.
+        target_vocabulary_sha256: see `specviz.core.vocabulary.fingerprint`.
+        more: further keys, such as how it was trained; kept, and read by nobody here.
+    """
+
+    target: str
+    target_tokens: int
+    target_vocabulary_sha256: str
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, target: str, vocabulary: Vocabulary, **more: Any) -> Description:
+        """The description of a draft for a target with this vocabulary."""
+        return cls(target, len(vocabulary.pieces), fingerprint(vocabulary), more)
+
+
+def is_distilled(folder: Path) -> bool:
+    """Whether a folder says of itself that it holds a distilled draft."""
+    return (folder / DESCRIPTION_FILE).is_file()
+
+
+def write_description(folder: Path, description: Description) -> None:
+    """Write draft.json."""
+    known = {
+        "format": FORMAT,
+        "target": description.target,
+        "target_tokens": description.target_tokens,
+        "target_vocabulary_sha256": description.target_vocabulary_sha256,
+    }
+    text = json.dumps({**description.more, **known}, indent=2, ensure_ascii=False)
+    (folder / DESCRIPTION_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def read_description(folder: Path) -> Description:
+    """Read draft.json.
+
+    Raises:
+        UnsupportedModelError: it is not there, is no JSON object, is of another format, or lacks a key.
+    """
+    path = folder / DESCRIPTION_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as exc:
+        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_ANEW) from exc
+    if not isinstance(found, dict):
+        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(found).__name__}.", _TRAIN_ANEW)
+    number = found.pop("format", None)
+    if number != FORMAT or isinstance(number, bool):
+        raise UnsupportedModelError(
+            f"{path} is of format {number!r}, and this version of specviz reads format {FORMAT}.",
+            "Update specviz, or take a draft that was made for this version.",
+        )
+    target, tokens = found.pop("target", None), found.pop("target_tokens", None)
+    sha256 = found.pop("target_vocabulary_sha256", None)
+    for key, value, right, rule in (
+        ("target", target, isinstance(target, str) and target.strip(), "a name"),
+        ("target_tokens", tokens, type(tokens) is int and tokens > 0, "a whole number above 0"),
+        ("target_vocabulary_sha256", sha256, _is_sha256(sha256), f"{_SHA256_DIGITS} hexadecimal digits"),
+    ):
+        if not right:
+            raise UnsupportedModelError(f"`{key}` in {path} must be {rule}, not {_short(value)}.", _TRAIN_ANEW)
+    return Description(target, tokens, sha256.lower(), found)
+
+
+def save_vocabulary(folder: Path, vocabulary: DraftVocabulary) -> None:
+    """Write vocabulary.safetensors."""
+    from safetensors.numpy import save_file
+
+    arrays = {"tokens": vocabulary.tokens, "inputs": vocabulary.inputs}
+    # safetensors writes the memory as it lies, so a view with strides would come back as other numbers.
+    save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, folder / VOCABULARY_FILE)
+
+
+def read_vocabulary(folder: Path) -> DraftVocabulary:
+    """Read vocabulary.safetensors and check it.
+
+    Raises:
+        UnsupportedModelError: it is not there, is damaged, lacks a list, or breaks a rule of `DraftVocabulary`.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    path = folder / VOCABULARY_FILE
+    try:
+        arrays = load_file(path)
+    # A type that numpy does not have comes as a KeyError or an AttributeError.
+    except (OSError, SafetensorError, ValueError, KeyError, AttributeError, TypeError) as exc:
+        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_ANEW) from exc
+    missing = [f"`{name}`" for name in ("tokens", "inputs") if name not in arrays]
+    if missing:
+        raise UnsupportedModelError(f"{path} lacks {' and '.join(missing)}.", _TRAIN_ANEW)
+    return DraftVocabulary(arrays["tokens"], arrays["inputs"])
+
+
+def check_folder(folder: Path) -> tuple[Description, DraftVocabulary]:
+    """Read all but the weights, and check that the files agree with each other.
+
+    Raises:
+        UnsupportedModelError: a file is missing, damaged or does not fit another.
+    """
+    description, vocabulary = read_description(folder), read_vocabulary(folder)
+    config = _read_config(folder / "config.json")
+    if config.get("model_type") != "llama":
+        raise UnsupportedModelError(
+            f"`model_type` of a distilled draft must be 'llama', and in {folder / 'config.json'} it is "
+            f"{_short(config.get('model_type'))}.",
+            "Take a draft that specviz has made.",
+        )
+    if config.get("vocab_size") != len(vocabulary.tokens):
+        raise UnsupportedModelError(
+            f"`vocab_size` in {folder / 'config.json'} is {_short(config.get('vocab_size'))}, and "
+            f"{VOCABULARY_FILE} has {len(vocabulary.tokens)} tokens.",
+            _TRAIN_ANEW,
+        )
+    if description.target_tokens != len(vocabulary.inputs):
+        raise UnsupportedModelError(
+            f"`target_tokens` in {folder / DESCRIPTION_FILE} is {description.target_tokens}, and {VOCABULARY_FILE} "
+            f"has inputs for {len(vocabulary.inputs)} target tokens.",
+            _TRAIN_ANEW,
+        )
+    return description, vocabulary
+
+
+def check_target(name: str, description: Description, vocabulary: Vocabulary) -> None:
+    """Refuse a target that a draft was not trained for.
+
+    Args:
+        name: of the draft, for the message.
+        vocabulary: the target's.
+
+    Raises:
+        PairingError: the target's tokens are not those that the draft's map speaks of.
+    """
+    remedy = f"Use it with {_short(description.target)}, or take n-gram lookup, which fits every target."
+    if description.target_tokens != len(vocabulary.pieces):
+        raise PairingError(
+            f"The draft {name} was distilled for {_short(description.target)}, which has "
+            f"{description.target_tokens:,} tokens; this target has {len(vocabulary.pieces):,}.",
+            remedy,
+        )
+    ours = fingerprint(vocabulary)
+    if description.target_vocabulary_sha256 != ours:
+        raise PairingError(
+            f"The draft {name} was distilled for {_short(description.target)}, whose vocabulary has the fingerprint "
+            f"{description.target_vocabulary_sha256[:12]}…; this target's is {ours[:12]}….",
+            remedy,
+        )
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as exc:
+        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_ANEW) from exc
+    if not isinstance(config, dict):
+        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(config).__name__}.", _TRAIN_ANEW)
+    return config
+
+
+def _is_sha256(value: object) -> bool:
+    return isinstance(value, str) and len(value) == _SHA256_DIGITS and not set(value.lower()) - set("0123456789abcdef")
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _damaged(what: str) -> UnsupportedModelError:
+    return UnsupportedModelError(f"The draft's vocabulary is damaged: {what}.", _TRAIN_ANEW)

@@ -1,0 +1,1 @@
+"""GGUF files: whether one is sound, its metadata, its tokenizer."""

@@ -1,0 +1,1 @@
+"""Models on MLX: Metal, CUDA and CPU."""

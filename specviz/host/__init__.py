@@ -1,0 +1,1 @@
+"""The thread that owns the models, and the jobs that it runs."""

@@ -1,0 +1,139 @@
+"""One generation, as whoever shows it sees it: a bounded queue that is drained into a state, at a pace of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from specviz.core.connection import Secret
+from specviz.core.events import Done, DraftToken, Error, Event, Guarantee, Metrics, TimeSplit, VerifyResult
+from specviz.core.settings import Settings
+from specviz.host.job import Job, Queue
+from specviz.record import trace
+from specviz.record.pace import Pace
+from specviz.record.state import RunState
+from specviz.setup.environment import environment, secrets
+
+#: A run whose events nobody takes for this long ends itself. Longer than a browser lets a hidden tab sleep; a page
+#: that knows that its tab was closed stops the run sooner.
+ABANDONED_AFTER_S = 90.0
+#: Most runs fit, so that one that is shown slowly or paused does not keep the models from others.
+_QUEUE_SIZE = 16384
+
+
+class Run(Job):
+    """One generation: started by `ModelHost.start`, drained by whoever shows it.
+
+    Attributes:
+        prompt: what was asked for, with `settings`.
+        state: everything that was shown; changed by `drain` alone, in the caller's thread.
+        pace: how much of what has come `drain` shows. The models know nothing of it.
+        rounds_computed: rounds that the models have finished, shown or not.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        prompt: str,
+        queue_of: Queue,
+        abandoned_after_s: float = ABANDONED_AFTER_S,
+        key: Secret | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(settings, queue_of, key)
+        self.prompt = prompt
+        self.state = RunState()
+        self.pace = Pace()
+        self.rounds_computed = 0
+        self._secrets = tuple(map(Secret, secrets(environment(), key)))
+        self._events: list[Event] = []
+        self._whole = 0
+        self._queue: deque[Event] = deque()
+        self._draining = threading.Lock()
+        self._abandoned_after_s = abandoned_after_s
+        self._clock = clock
+        self._drained_at = clock()
+
+    @property
+    def done(self) -> bool:
+        """The run has ended and everything that it gave was drained."""
+        return self._finished.is_set() and not self._queue
+
+    @property
+    def full(self) -> bool:
+        """Whether the models wait until more of it is shown."""
+        return len(self._queue) >= _QUEUE_SIZE
+
+    def drain(self, budget: int = 5000) -> int:
+        """Take what may be shown by now into `state`, at most `budget` events. Never blocks. Returns how many.
+
+        Once the run was stopped, paused or not, that is everything that was computed until then: its numbers are of
+        all that.
+        """
+        with self._draining:
+            self._drained_at = now = self._clock()
+            self.pace.look(now)
+            taken = 0
+            while taken < budget and self._queue and (self.stopped or self.pace.allows(self._queue[0])):
+                self._take(self._queue.popleft())
+                taken += 1
+            return taken
+
+    def _take(self, event: Event) -> None:
+        self._events.append(event)
+        if not isinstance(event, DraftToken | VerifyResult):
+            self._whole = len(self._events)
+        self.state.apply(event)
+
+    def trace_lines(self) -> Iterator[str]:
+        """The recording of what was shown so far, in whole rounds, line by line."""
+        with self._draining:
+            events = self._events[: self._whole]
+        return trace.lines(self.settings, events, secrets(environment(), self._key))
+
+    # What follows is the host's side.
+
+    def cancelled(self) -> bool:
+        """Whether the run should end: it was stopped, or nobody takes its events any more."""
+        return self.stopped or self._clock() - self._drained_at > self._abandoned_after_s
+
+    def put(self, event: Event) -> bool:
+        """Hand over one event, waiting for room; False once nobody takes them any more.
+
+        A run that was stopped waits no more: what is left of its round is little. Nothing secret is in what is handed
+        over, since the key is forgotten at the end and could not be struck out later.
+        """
+        if self._secrets:
+            event = trace.without(event, [s.value for s in self._secrets])
+        while self.full and not self._stop.wait(0.05):
+            if self.cancelled():
+                return False
+        if isinstance(event, Metrics):
+            self.rounds_computed += 1
+        self._queue.append(event)
+        return True
+
+    def ended_early(self) -> Done | Error:
+        """The last event of a run that was cancelled before its first token."""
+        if not self.stopped:
+            return self.abandoned()
+        return Done(
+            total_tokens=0, total_accepted=0, total_drafted=0, total_tested=0, total_rounds=0, generated_text="",
+            token_ids=(), finish_reason="stopped", total=TimeSplit(), tokens_per_second=None, baseline_tps=None,
+            speedup=None, guarantee=Guarantee("UNKNOWN", "Stopped before the first token."),
+        )  # fmt: skip
+
+    def abandoned(self) -> Error:
+        """The last event of a run that nobody watched."""
+        return Error(
+            "Abandoned",
+            f"Nobody watched this run for {self._abandoned_after_s:g} seconds, so it was ended.",
+            "Run it again and keep the page in view: browsers put hidden tabs to sleep.",
+        )
+
+    def finish(self) -> None:
+        """Mark the end: nothing more will come, and no key is needed."""
+        self._secrets = ()
+        super().finish()

@@ -1,0 +1,1 @@
+"""What happened: events folded into a state, recordings, reports, and the pace at which they are shown."""

@@ -1,0 +1,77 @@
+"""A run in one JSON object, as `generate --json` prints it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specviz.core.events import TimeSplit
+from specviz.core.tally import rate
+from specviz.record.state import RunState
+
+
+def summary(state: RunState) -> dict[str, Any]:
+    """Text, counts, rates, promise and time split of a run, also of an unfinished or failed one.
+
+    Unknown figures are None. Times are in ms and, with those that are unknown left out, add up to `wall`; calls to a
+    server that does not say what of them was network and what computing are in `call`. What is billed is that of the
+    run, without its baselines.
+    """
+    started, last = state.started, state.latest
+    rounds = len(state.rounds)
+    accepted = sum(r.accepted for r in state.rounds)
+    tested = sum(r.tested for r in state.rounds)
+    emitted = sum(r.emitted for r in state.rounds)
+    split = last.total if last else TimeSplit()
+    per_call = started.per_call_tps if started else None
+    guarantee = state.guarantee
+    return {
+        "text": state.done.generated_text if state.done else state.output_bytes().decode("utf-8", errors="replace"),
+        "token_ids": [state.nodes[i].token_id for i in state.text],
+        "rounds": rounds,
+        "drafted": sum(r.drafted for r in state.rounds),
+        "tested": tested,
+        "accepted": accepted,
+        "acceptance_rate": rate(accepted, tested),
+        "accepted_per_round": accepted / rounds if rounds else None,
+        "tokens_per_round": emitted / rounds if rounds else None,
+        "acceptance_by_position": state.acceptance_by_position(),
+        "tokens_per_second": last.effective_tps if last else None,
+        "baseline_tokens_per_second": started.baseline_tps if started else None,
+        "baseline": state.baseline if started and started.baseline_tps else None,
+        "per_call_tokens_per_second": per_call,
+        "speedup": last.speedup if last else None,
+        "speedup_per_call": last.effective_tps / per_call if last and last.effective_tps and per_call else None,
+        "guarantee": str(guarantee) if guarantee else None,
+        "guarantee_reason": guarantee.reason if guarantee else None,
+        "way": started.way if started else None,
+        "simulated_rtt_ms": started.simulated_rtt_ms if started else None,
+        "simulated_jitter_ms": started.simulated_jitter_ms if started else None,
+        "requests": _sum(state, "requests"),
+        "billed_prompt_tokens": _sum(state, "billed_prompt_tokens"),
+        "billed_completion_tokens": _sum(state, "billed_completion_tokens"),
+        "rule": started.settings.get("rule") if started else None,
+        "target": started.target if started else None,
+        "draft": started.draft if started else None,
+        "k": started.settings.get("k") if started else None,
+        "temperature": started.settings.get("temperature") if started else None,
+        "seed": started.settings.get("seed") if started else None,
+        "prompt_tokens": len(started.prompt_ids) if started else None,
+        "finish_reason": state.finish_reason,
+        "error": state.error.message if state.error else None,
+        "time_ms": {
+            "wall": split.wall_ms,
+            "draft": split.draft_ms,
+            "network": split.network_ms,
+            "queue": split.queue_ms,
+            "target": split.target_ms,
+            "call": split.call_ms,
+            "rule": split.rule_ms,
+            "other": split.other_ms,
+        },
+    }
+
+
+def _sum(state: RunState, what: str) -> int | None:
+    """Over the rounds that know it; None where none does."""
+    known = [count for r in state.rounds if (count := getattr(r, what)) is not None]
+    return sum(known) if known else None

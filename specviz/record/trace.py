@@ -1,0 +1,212 @@
+"""A recording of a run: JSON lines, a header first, then its events.
+
+Whatever is recorded up to a crash can be read: lines are flushed after each round and a cut last line is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from specviz import __version__
+from specviz.core.errors import TraceError
+from specviz.core.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
+from specviz.core.settings import Settings
+
+SCHEMA = 1
+_PACKAGES = ("numpy", "mlx", "mlx-lm", "transformers", "tokenizers")
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A trace that was read.
+
+    Attributes:
+        header: schema, versions, machine, settings.
+        events: in order.
+        complete: whether it ends in `done` or `error`.
+    """
+
+    header: dict[str, Any]
+    events: tuple[Event, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run had ended when the recording did."""
+        return bool(self.events) and isinstance(self.events[-1], Done | Error)
+
+
+def header(settings: Settings) -> dict[str, Any]:
+    """The first line of a trace: what is needed to understand and repeat the run. Never a key."""
+    return {
+        "type": "header",
+        "schema": SCHEMA,
+        "created_at": time.time(),
+        "versions": {"specviz": __version__, "python": platform.python_version()} | _versions(),
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
+        "settings": settings.to_json(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def line(data: dict[str, Any], secrets: Iterable[str] = ()) -> str:
+    """One JSON line with its newline. The text of `secrets` is struck out, wherever it came from."""
+    hidden = tuple(secrets)
+    text = _dump(data)
+    return (_dump(_struck(data, hidden)) if _holds(text, hidden) else text) + "\n"
+
+
+def without(event: Event, secrets: Iterable[str]) -> Event:
+    """The event, or one that is equal but for the `secrets` in its texts."""
+    hidden, data = tuple(secrets), to_json(event)
+    return from_json(_struck(data, hidden)) if _holds(_dump(data), hidden) else event
+
+
+def _dump(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _holds(text: str, secrets: tuple[str, ...]) -> bool:
+    # As they stand inside a JSON string.
+    return any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets)
+
+
+def _struck(value: Any, secrets: tuple[str, ...]) -> Any:
+    if isinstance(value, dict):
+        return {name: _struck(v, secrets) for name, v in value.items()}
+    if isinstance(value, list):
+        return [_struck(v, secrets) for v in value]
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, "[secret]")
+    return value
+
+
+def lines(settings: Settings, events: Iterable[Event], secrets: Iterable[str] = ()) -> Iterator[str]:
+    """A whole trace, line by line."""
+    hidden = tuple(secrets)
+    yield line(header(settings), hidden)
+    for event in events:
+        yield line(to_json(event), hidden)
+
+
+class TraceWriter:
+    """Writes a trace as the run goes; a context manager.
+
+    Args:
+        path: the file; its folder is made.
+        settings: for the header.
+        secrets: texts that are struck out, see `specviz.setup.environment.secrets`.
+
+    Raises:
+        TraceError: the file cannot be written.
+    """
+
+    def __init__(self, path: Path, settings: Settings, secrets: Iterable[str] = ()) -> None:
+        self._path, self._settings, self._secrets = path, settings, tuple(secrets)
+        self._file: TextIO | None = None
+
+    def __enter__(self) -> TraceWriter:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("w", encoding="utf-8")
+            self._file.write(line(header(self._settings), self._secrets))
+            self._file.flush()
+        except OSError as exc:
+            if self._file is not None:
+                with suppress(OSError):
+                    self._file.close()
+            raise self._failed(exc) from exc
+        return self
+
+    def write(self, event: Event) -> None:
+        """Append one event; whole rounds are on disk before the next one begins."""
+        if self._file is None:
+            raise ValueError("the trace is not open: use it in a with statement")
+        try:
+            self._file.write(line(to_json(event), self._secrets))
+            if isinstance(event, RunStarted | Metrics | Done | Error):
+                self._file.flush()
+        except OSError as exc:
+            raise self._failed(exc) from exc
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.close()
+        except OSError as exc:
+            # Closing writes what was not flushed: on a full disk it fails as the write before it did.
+            if kind is None:
+                raise self._failed(exc) from exc
+
+    def _failed(self, exc: OSError) -> TraceError:
+        return TraceError(
+            f"Cannot write the trace {self._path}: {exc.strerror or exc}.", "Free some space, or choose another file."
+        )
+
+
+def read(path: Path) -> Recording:
+    """Read a trace file.
+
+    Raises:
+        TraceError: no such file, not a trace, a newer schema, or damaged before its last line.
+    """
+    try:
+        # Bytes: a cut may fall inside a character.
+        with path.open("rb") as file:
+            return parse(file)
+    except OSError as exc:
+        raise TraceError(f"Cannot read {path}: {exc.strerror or exc}.", "Give a trace that specviz wrote.") from exc
+
+
+def parse(source: Iterable[str | bytes]) -> Recording:
+    """Read a trace from its lines; the last one may be cut.
+
+    Raises:
+        TraceError: see `read`.
+    """
+    raw = [text.encode() if isinstance(text, str) else text for text in source if text.strip()]
+    if not raw:
+        raise TraceError("The trace is empty.", "The run was cut before its first line was written.")
+    head, *rest = (_load(text, number, last=number == len(raw)) for number, text in enumerate(raw, 1))
+    if head is None or head.get("type") != "header":
+        raise TraceError("This is not a specviz trace: the first line is not a header.", "Give a .jsonl trace file.")
+    if not isinstance(head.get("schema"), int) or head["schema"] > SCHEMA:
+        raise TraceError(
+            f"The trace has schema {head.get('schema')!r}; this specviz reads up to {SCHEMA}.", "Update it."
+        )
+    return Recording(head, tuple(from_json(data) for data in rest if data is not None))
+
+
+def _load(text: bytes, number: int, last: bool) -> dict[str, Any] | None:
+    try:
+        data = json.loads(text)
+    # Not JSON, not UTF-8, or a number or a nesting that Python refuses.
+    except (ValueError, RecursionError) as exc:
+        if last and not text.endswith(b"\n"):
+            return None
+        raise TraceError(f"Line {number} of the trace is damaged: {exc}.", "Cut the file before that line.") from exc
+    if not isinstance(data, dict):
+        raise TraceError(f"Line {number} of the trace is not an object.", "Give a .jsonl trace file.")
+    return data

@@ -1,0 +1,1 @@
+"""From names and the environment to the objects of a run."""

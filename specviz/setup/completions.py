@@ -1,0 +1,200 @@
+"""Remote targets for the catalog: connection, tokenizer, what the server can do, and a target made of the three.
+
+Nothing of the HTTP library is imported before a target is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specviz.core.connection import Connection, Secret, connection
+from specviz.core.errors import PairingError, StoppedError, UnknownModelError
+from specviz.core.ports import Capabilities, OnProgress, Progress, Target
+from specviz.core.settings import Settings
+from specviz.engines.tokenizer import ModelTokenizer
+from specviz.setup import remote_tokenizer
+from specviz.setup.remote_tokenizer import RemoteTokenizer
+
+if TYPE_CHECKING:
+    from specviz.targets.completions.probe.probe import ProbeCache
+    from specviz.targets.completions.values import Findings
+    from specviz.targets.completions.wire.transport import HttpCompletions
+
+PREFIX = "openai"
+#: Tokens of context to count on where a server does not say: every model in use has as many.
+CONTEXT_UNKNOWN = 4096
+
+
+def is_remote(target: str) -> bool:
+    """Whether a target's name means a server."""
+    return target.partition(":")[0] == PREFIX
+
+
+def model_of(target: str) -> str:
+    """The model that a remote target's name asks the server for."""
+    return target.partition(":")[2]
+
+
+def check(settings: Settings, variables: Mapping[str, str]) -> None:
+    """Refuse a remote target without a model or an address, before any work.
+
+    Raises:
+        UnknownModelError: no model is named.
+        SettingsError: no address is known, or it is none.
+    """
+    if not model_of(settings.target):
+        raise UnknownModelError(
+            "A remote target needs the name of a model, as its server calls it.",
+            "Write openai:MODEL, or set TARGET_MODEL.",
+        )
+    connection(settings, variables)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remote:
+    """A target behind a connection, and what is known about both.
+
+    Attributes:
+        shown: the address, as it may be shown.
+        close: lets go of the connection, and of the key with it.
+    """
+
+    target: Target
+    tokens: RemoteTokenizer
+    findings: Findings
+    shown: str
+    close: Callable[[], None]
+
+
+class RemoteBuilder:
+    """Makes remote targets; keeps the last tokenizer and what servers were found to do, and no connection."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, ModelTokenizer] = {}
+        self._probes: ProbeCache | None = None
+
+    def build(
+        self,
+        settings: Settings,
+        variables: Mapping[str, str],
+        key: Secret | None,
+        on_progress: OnProgress,
+        cancelled: Callable[[], bool],
+    ) -> Remote:
+        """Get the tokenizer, try the server out, choose the way.
+
+        Raises:
+            SettingsError, ModelError: no address, no tokenizer.
+            RemoteError: the server cannot be reached, refuses, or cannot do what the settings ask for.
+            PairingError: its tokens are not those of the tokenizer, and only a way that needs them was allowed.
+        """
+        from specviz.targets.completions.target import RemoteTarget
+
+        link = connection(settings, variables, key)
+        tokens = remote_tokenizer.find(settings, on_progress, cancelled, self._load)
+        api = _connect(link, settings, on_progress, cancelled)
+        try:
+            findings = self._probe(api, link, settings, tokens, on_progress, cancelled)
+            _check_tokens(settings, tokens, findings)
+            limits = Capabilities(
+                full_rows=False,
+                vocab_size=tokens.vocab_size,
+                max_context=findings.max_context or CONTEXT_UNKNOWN,
+                stop_ids=tokens.stop_ids,
+            )
+            target = RemoteTarget(
+                settings.target,
+                api,
+                findings,
+                tokens.tokenizer,
+                limits,
+                settings.verification,
+                settings.sampling,
+                settings.acceptance_rule,
+                forget=self._forget,
+            )
+        except BaseException:
+            api.close()
+            raise
+        return Remote(target, tokens, findings, link.shown, api.close)
+
+    def probe(
+        self,
+        settings: Settings,
+        variables: Mapping[str, str],
+        key: Secret | None,
+        on_progress: OnProgress,
+        cancelled: Callable[[], bool],
+    ) -> tuple[Findings, RemoteTokenizer, str]:
+        """What the server can do, asked anew; the tokenizer that it was asked with; the address, as it may be shown.
+
+        Raises: see `build`.
+        """
+        link = connection(settings, variables, key)
+        tokens = remote_tokenizer.find(settings, on_progress, cancelled, self._load)
+        api = _connect(link, settings, on_progress, cancelled)
+        try:
+            self._probes = None
+            return self._probe(api, link, settings, tokens, on_progress, cancelled), tokens, link.shown
+        finally:
+            api.close()
+
+    def _forget(self) -> None:
+        """What was found turned out to be wrong: servers are tried out anew the next time."""
+        self._probes = None
+
+    def _load(self, folder: Path) -> ModelTokenizer:
+        if folder not in self._read:
+            self._read = {folder: ModelTokenizer(folder)}
+        return self._read[folder]
+
+    def _probe(
+        self,
+        api: HttpCompletions,
+        link: Connection,
+        settings: Settings,
+        tokens: RemoteTokenizer,
+        on_progress: OnProgress,
+        cancelled: Callable[[], bool],
+    ) -> Findings:
+        from specviz.targets.completions.probe.probe import ProbeCache
+
+        if cancelled():
+            raise StoppedError("Stopped before the server was asked.")
+        on_progress(Progress(f"Trying out what {link.shown} can do"))
+        if self._probes is None:
+            self._probes = ProbeCache()
+        found = self._probes.findings(api, link.shown, model_of(settings.target), tokens.tokenizer)
+        on_progress(Progress(""))
+        return _with_context(found)
+
+
+def _connect(
+    link: Connection, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]
+) -> HttpCompletions:
+    from specviz.targets.completions.wire.transport import HttpCompletions
+
+    return HttpCompletions(link, model_of(settings.target), on_progress=on_progress, cancelled=cancelled)
+
+
+def _with_context(findings: Findings) -> Findings:
+    if findings.max_context:
+        return findings
+    note = f"The server does not say how long its context is: {CONTEXT_UNKNOWN:,} tokens are counted on."
+    return replace(findings, notes=(*findings.notes, note))
+
+
+def _check_tokens(settings: Settings, tokens: RemoteTokenizer, findings: Findings) -> None:
+    """Where the server counts other tokens than the tokenizer does, texts can be compared and ids cannot."""
+    if findings.same_tokens or settings.verification not in ("scoring", "prefixes"):
+        return
+    whose = "the tokenizer" if tokens.own else "the draft's tokenizer"
+    raise PairingError(
+        f"The server's tokens are not those of {whose} ({tokens.name}), and the way {settings.verification} compares "
+        "token by token.",
+        "Take a draft of the target's own family, name the target's tokenizer with TARGET_TOKENIZER or --tokenizer, "
+        "or verify by generating, which compares texts.",
+    )

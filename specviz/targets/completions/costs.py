@@ -1,0 +1,82 @@
+"""What calls to a server cost: time, bytes, billed tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from specviz.targets.completions.values import Answer, Completions, Engine, Piece, Reply, Request, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A sum over calls, field by field as `ports.Verdict` has them; None where no call said it."""
+
+    call_ms: float = 0.0
+    network_ms: float | None = None
+    queue_ms: float | None = None
+    compute_ms: float | None = None
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    billed_prompt_tokens: int | None = None
+    billed_completion_tokens: int | None = None
+    requests: int = 0
+
+    @classmethod
+    def of(cls, reply: Reply, answer: Answer | None = None) -> Cost:
+        """Of one call. Where the server says its computing time, the rest of the call is network."""
+        usage = answer.usage if answer else Usage()
+        queue = (answer.queue_ms if answer else None) or 0.0
+        compute = answer.compute_ms if answer else None
+        split = compute is not None
+        return cls(
+            call_ms=0.0 if split else max(0.0, reply.call_ms - queue),
+            network_ms=max(0.0, reply.call_ms - queue - compute) if compute is not None else None,
+            queue_ms=reply.waited_ms + queue,
+            compute_ms=compute,
+            sent_bytes=reply.sent_bytes,
+            received_bytes=reply.received_bytes,
+            billed_prompt_tokens=usage.prompt,
+            billed_completion_tokens=usage.completion,
+            requests=reply.attempts,
+        )
+
+    def __add__(self, more: Cost) -> Cost:
+        return Cost(*(_sum(getattr(self, f.name), getattr(more, f.name)) for f in fields(self)))
+
+    def as_fields(self) -> dict[str, Any]:
+        """Keyword arguments for `dataclasses.replace` of a verdict."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return other if one is None else one if other is None else one + other
+
+
+class Metered:
+    """A server's API that remembers the replies it gave, for calls whose answer could not be used."""
+
+    def __init__(self, api: Completions) -> None:
+        self._api = api
+        self.replies: list[Reply] = []
+
+    def complete(self, request: Request, *, engine: Engine = "") -> Reply:
+        """As the API does."""
+        reply = self._api.complete(request, engine=engine)
+        self.replies.append(reply)
+        return reply
+
+    def stream(self, request: Request, *, engine: Engine = "") -> Iterator[Piece]:
+        """As the API does; not remembered."""
+        return self._api.stream(request, engine=engine)
+
+    def get(self, path: str) -> Reply:
+        """As the API does; not remembered."""
+        return self._api.get(path)
+
+    def lost(self) -> Cost:
+        """What the remembered calls cost; forgets them."""
+        cost = sum((Cost.of(reply) for reply in self.replies), Cost())
+        self.replies.clear()
+        return cost

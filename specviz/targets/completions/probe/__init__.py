@@ -1,0 +1,1 @@
+"""What a server can do, tried out."""

@@ -1,0 +1,1 @@
+"""From the JSON of a reply to values that were checked."""

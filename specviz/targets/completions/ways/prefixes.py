@@ -1,0 +1,145 @@
+"""Verify a round with a batch of prefixes: one call with [C, C+d1, …, C+d1…dK] and a single token behind each.
+
+The target draws every one of them itself, at the wanted settings and under the given draft. The first that differs from
+the draft is the correction, the last row is the bonus. Exact at any setting, and no log-probability is needed.
+
+No seed goes with a batch: a server may seed each row alike. Rows that are drawn with the same noise depend on each
+other, and what is kept in one row then says something about the draw of the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from specviz.core.errors import LackingError
+from specviz.core.events import Guarantee
+from specviz.core.ports import Candidate, Tokenizer
+from specviz.core.settings import Rule, Sampling
+from specviz.targets.completions.costs import Cost
+from specviz.targets.completions.reading import answers
+from specviz.targets.completions.reading.texts import REPLACEMENT, exact_text, ids_of, written
+from specviz.targets.completions.values import Choice, Completions, Findings, Prompt, Request
+from specviz.targets.completions.ways.draws import (
+    Draw,
+    DrawnBlock,
+    Judged,
+    check_written,
+    compare,
+    draws_of,
+    ended,
+    stop_id,
+)
+from specviz.targets.completions.ways.generating import NOT_FAITHFUL, in_force, takes_text, top_of
+from specviz.targets.completions.ways.shown import Lens
+
+OWN_DRAWS = Guarantee(
+    "EXACT", "The server draws every token itself at these settings; a draft token is kept where it is the same."
+)
+
+
+def verify(
+    api: Completions,
+    findings: Findings,
+    context: Sequence[int],
+    proposal: Candidate,
+    sampling: Sampling,
+    rule: Rule,
+    rng: np.random.Generator,
+    tokenizer: Tokenizer,
+    vocab_size: int,
+    *,
+    stop_ids: frozenset[int] = frozenset(),
+) -> Judged:
+    """One call of K+1 prompts.
+
+    Args:
+        rng: not drawn from: the server draws.
+        stop_ids: tokens that end a text, for servers that leave theirs out.
+
+    Raises:
+        RemoteError: no answer, or one that cannot be used.
+    """
+    settings = in_force(sampling, rule)
+    prompts, doubt = _prompts(findings, context, proposal, tokenizer)
+    request = Request(
+        prompts=prompts,
+        temperature=settings.temperature,
+        top_k=settings.top_k,
+        top_p=settings.top_p,
+        top=top_of(findings),
+    )
+    reply = api.complete(request, engine=findings.engine)
+    answer = answers.read(reply.body, request, findings.engine, vocab_size)
+    began = time.perf_counter()
+    lens = Lens.of(findings, settings, vocab_size, tokenizer)
+    block = _judge(answer.choices, context, proposal, findings, lens, stop_ids)
+    judged = block.judged(
+        Guarantee("UNKNOWN", doubt) if doubt else OWN_DRAWS, rule_ms=(time.perf_counter() - began) * 1000
+    )
+    return replace(judged, **Cost.of(reply, answer).as_fields())
+
+
+def _prompts(
+    findings: Findings, context: Sequence[int], proposal: Candidate, tokenizer: Tokenizer
+) -> tuple[tuple[Prompt, ...], str]:
+    """The context, then each prefix of the draft behind it; and why they may not be what they should be.
+
+    As text they end before the first that the server would read as other ids: a draft behind it is not judged.
+    """
+    draft = proposal.token_ids
+    prefixes = [(*context, *draft[:i]) for i in range(len(draft) + 1)]
+    if not takes_text(findings):
+        return tuple(prefixes), ""
+    texts = [exact_text(prefix, tokenizer, findings.bos_added) for prefix in prefixes]
+    sound = next((i for i, text in enumerate(texts) if i and not text.faithful), len(texts))
+    return tuple(text.text for text in texts[:sound]), "" if texts[0].faithful else NOT_FAITHFUL
+
+
+def _judge(
+    choices: Sequence[Choice],
+    context: Sequence[int],
+    proposal: Candidate,
+    findings: Findings,
+    lens: Lens,
+    stop_ids: frozenset[int],
+) -> DrawnBlock:
+    own: list[Draw] = []
+    for i, choice in enumerate(choices):
+        likely = proposal.token_ids[i : i + 1]
+        behind = (*context, *proposal.token_ids[:i])
+        token, tail = _first(choice, likely, behind, findings, lens, stop_ids)
+        own += [token, *map(Draw, tail)]
+        if tail or likely != (token.token_id,):
+            break
+    block = compare(own, proposal, lens)
+    return replace(block, owed=tuple(draw.token_id for draw in own[len(block.token_ids) :]))
+
+
+def _first(
+    choice: Choice,
+    likely: Sequence[int],
+    behind: Sequence[int],
+    findings: Findings,
+    lens: Lens,
+    stop_ids: frozenset[int],
+) -> tuple[Draw, tuple[int, ...]]:
+    """The token drawn behind one prefix, and ids that follow it for certain."""
+    tokenizer, vocab_size = lens.tokenizer, lens.vocab_size
+    check_written(choice)
+    draws = draws_of(choice, likely, findings, tokenizer, vocab_size)
+    end = (stop_id(behind, likely[0] if likely else None, stop_ids),) if ended(choice) and stop_ids else ()
+    if draws:
+        token = draws[0]
+        return token, () if token.token_id in stop_ids else end
+    if draws == [] or not choice.text:
+        return Draw(stop_id(behind, likely[0] if likely else None, stop_ids)), ()
+    if likely and written(likely[0], tokenizer) == choice.text.encode():
+        return Draw(likely[0]), end
+    if REPLACEMENT in choice.text:
+        raise LackingError("The server gives part of a character as text.", "Test the target: specviz doctor.")
+    first, *rest = ids_of(choice.text.encode(), tokenizer, vocab_size)
+    return Draw(first), (*rest, *end)

@@ -1,0 +1,59 @@
+"""The models that a page offers, and the thread that runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from specviz.core.settings import Settings
+from specviz.host.thread import ModelHost
+from specviz.setup import catalog
+from specviz.setup.catalog import CatalogEntry
+
+
+class Catalog(Protocol):
+    """What a page needs of models that can be chosen, and of what runs them; tests bring their own."""
+
+    def targets(self) -> list[CatalogEntry]:
+        """Target models that can be chosen."""
+        ...
+
+    def drafts(self, target: str) -> list[CatalogEntry]:
+        """Drafts that can be chosen for a target."""
+        ...
+
+    def make_host(self) -> ModelHost:
+        """A new owner of all models."""
+        ...
+
+    def check(self, settings: Settings) -> None:
+        """Refuse names that mean nothing, before any work."""
+        ...
+
+    def benchmark_folder(self) -> Path:
+        """Where benchmarks are saved."""
+        ...
+
+
+class AppCatalog:
+    """The catalog of the real page."""
+
+    def targets(self) -> list[CatalogEntry]:
+        """Target models that can be chosen."""
+        return catalog.targets()
+
+    def drafts(self, target: str) -> list[CatalogEntry]:
+        """Drafts that can be chosen for a target."""
+        return catalog.drafts(target)
+
+    def make_host(self) -> ModelHost:
+        """A new owner of all models."""
+        return ModelHost(catalog.Builder, catalog.check)
+
+    def check(self, settings: Settings) -> None:
+        """Refuse names that mean nothing, before any work."""
+        catalog.check(settings)
+
+    def benchmark_folder(self) -> Path:
+        """Where the page saves benchmarks."""
+        return catalog.benchmark_folder()

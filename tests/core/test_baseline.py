@@ -1,0 +1,230 @@
+"""The baseline is plain decoding, measured; stops do not shorten it."""
+
+import dataclasses
+import threading
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import pytest
+
+from specviz.core import baseline
+from specviz.core.errors import RefusedError, RunError, StoppedError
+from specviz.core.ports import Capabilities, Progress
+from specviz.core.settings import Sampling, Settings
+from specviz.engines.toy import ToyScorer
+from specviz.targets.local import LocalTarget
+from specviz.targets.simulated_network import SimulatedNetwork
+from tests.toys import TOKENIZER, FixedScorer, LetterTokenizer, toy_target
+
+
+def test_it_decodes_plainly_past_stops_and_reports_progress() -> None:
+    seen: list[Progress] = []
+    target = LocalTarget(
+        "stops", FixedScorer([0.1, 0.9]), LetterTokenizer(), Capabilities(True, 2, 999, frozenset({0, 1}))
+    )
+    found = baseline.measure(target, [0], Settings(temperature=1.0), on_progress=seen.append, tokens=12)
+    assert found.complete and found.tokens_per_second
+    assert (seen[0].done, seen[-1].done, seen[-1].total) == (0, 12, 12)
+
+
+def test_the_first_token_with_its_prefill_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    class Slow(FixedScorer):
+        calls = 0
+
+        def score(self, token_ids, rows):  # type: ignore[no-untyped-def]
+            self.calls += 1
+            now[0] += 100.0 if self.calls == 1 else 0.5
+            return super().score(token_ids, rows)
+
+    real = baseline.autoregressive
+    monkeypatch.setattr(baseline, "autoregressive", lambda *a, **kw: real(*a, **kw, clock=lambda: now[0]))
+    target = LocalTarget("slow", Slow([0.5, 0.5]), LetterTokenizer(), Capabilities(True, 2, 99))
+    assert baseline.measure(target, [0], Settings(), tokens=8).tokens_per_second == pytest.approx(2.0)
+
+
+def test_a_short_context_still_gives_what_fits() -> None:
+    assert baseline.measure(toy_target(max_context=3), [0, 1], Settings()) == baseline.Baseline(None, False)
+    some = baseline.measure(toy_target(max_context=9), [0, 1], Settings())
+    assert some.tokens_per_second and not some.complete
+
+
+def test_cancelling_ends_it() -> None:
+    asked = iter(range(99))
+    found = baseline.measure(toy_target(), [0], Settings(), cancelled=lambda: next(asked) > 5)
+    assert found == baseline.Baseline(None, False), "a measurement that was cut short is none"
+
+
+def test_a_failing_target_is_an_error() -> None:
+    class Gone(FixedScorer):
+        def score(self, token_ids, rows):  # type: ignore[no-untyped-def]
+            raise RunError("gone", "try later")
+
+    target = LocalTarget("gone", Gone([1.0]), LetterTokenizer(), Capabilities(True, 1, 99))
+    with pytest.raises(RunError, match="baseline failed: gone"):
+        baseline.measure(target, [0], Settings())
+
+
+class Served(LocalTarget):
+    """A toy that streams: `pieces` as (seconds, tokens)."""
+
+    def __init__(self, pieces: Sequence[tuple[float, int | None]], fails: Exception | None = None) -> None:
+        toy = toy_target()
+        super().__init__("served", ToyScorer(TOKENIZER), TOKENIZER, toy.capabilities)
+        self.pieces, self.fails = pieces, fails
+        self.asked: list[tuple[list[int], Sampling, int]] = []
+        self.closed = 0
+
+    def stream_plain(
+        self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
+    ) -> Generator[tuple[float, int | None]]:
+        self.asked.append((list(context_ids), sampling, max_tokens))
+        try:
+            yield from self.pieces
+            if self.fails:
+                raise self.fails
+        finally:
+            self.closed += 1
+
+
+def evenly(count: int | None, pieces: int, every_s: float = 0.5) -> list[tuple[float, int | None]]:
+    return [(100 + every_s * i, count) for i in range(pieces)]
+
+
+def measured(*arguments: Any, **options: Any) -> baseline.Baseline:
+    return baseline.measure(Served(*arguments), [0, 1], Settings(temperature=0.7), **options)
+
+
+def test_a_target_that_streams_has_two_baselines() -> None:
+    seen: list[Progress] = []
+    target = Served(evenly(1, 33))
+    found = baseline.measure(target, [0, 1], Settings(temperature=0.7, top_k=5), on_progress=seen.append)
+    assert found.tokens_per_second == pytest.approx(2.0) and found.complete
+    assert found.per_call_tps and found.per_call_tps != found.tokens_per_second
+    assert target.asked == [([0, 1], Sampling(0.7, 5), 33)] and target.closed == 1
+    last = {p.what: (p.done, p.total) for p in seen}
+    assert last == {"Measuring plain decoding, streamed": (32, 32), "Measuring one call per token": (8, 8)}
+
+
+def test_pieces_of_several_tokens_are_counted_by_tokens() -> None:
+    assert measured([(0.0, 3), (1.0, 4), (2.0, 4)]).tokens_per_second == pytest.approx(4.0)
+
+
+def test_a_sum_at_the_end_counts_the_tokens_behind_the_first() -> None:
+    found = measured([*evenly(None, 17), (150.0, 33)])
+    assert found.tokens_per_second == pytest.approx(32 / 8.0), "the time at which the sum came is no token's"
+    assert found.complete
+
+
+@pytest.mark.parametrize(
+    "pieces", [[], evenly(1, 1), evenly(None, 9), [(0.0, None), (0.0, 9)], [(1.0, 1), (1.0, 1)], [(0.0, 0), (1.0, 0)]]
+)
+def test_a_stream_that_cannot_be_counted_is_replaced_by_single_calls(pieces: list[tuple[float, int | None]]) -> None:
+    found = measured(pieces)
+    assert found.complete and found.tokens_per_second == found.per_call_tps and found.per_call_tps
+
+
+def test_single_calls_end_with_the_answer() -> None:
+    target = Served(evenly(1, 33))
+    target.capabilities = dataclasses.replace(target.capabilities, stop_ids=frozenset(range(TOKENIZER.vocab_size)))
+    found = baseline.measure(target, [0, 1], Settings())
+    assert found.tokens_per_second == pytest.approx(2.0) and found.per_call_tps is None and not found.complete
+
+
+def test_a_server_that_cannot_stream_has_one_baseline() -> None:
+    found = measured([], RefusedError("no streams here", "", 400))
+    assert found.tokens_per_second == found.per_call_tps and found.per_call_tps
+
+
+def test_an_answer_that_ended_early_stands_for_its_own_prompt_only() -> None:
+    found = measured(evenly(1, 9))
+    assert found.tokens_per_second == pytest.approx(2.0) and not found.complete
+
+
+def test_cancelling_a_stream_closes_it() -> None:
+    target, asked = Served(evenly(1, 33)), iter(range(99))
+    found = baseline.measure(target, [0, 1], Settings(), cancelled=lambda: next(asked) > 5)
+    assert found == baseline.Baseline(None, False) and target.closed == 1
+    assert measured([], StoppedError("stopped"), cancelled=lambda: True) == baseline.Baseline(None, False)
+
+
+def test_the_stream_fits_the_context() -> None:
+    target = Served(evenly(1, 5))
+    target.capabilities = dataclasses.replace(target.capabilities, max_context=12)
+    baseline.measure(target, [0, 1], Settings())
+    assert target.asked[0][2] == 10
+
+
+def test_baselines_are_kept_apart_by_address_and_sampling() -> None:
+    keys = {baseline.key("openai:m", Sampling(t), where) for t in (0.0, 0.7) for where in ("http://a", "http://b", "")}
+    assert len(keys) == 6
+
+
+class Late:
+    """What a simulated network in front of the toy waited, without waiting."""
+
+    def __init__(self, rtt_ms: float = 400.0) -> None:
+        self.slept: list[float] = []
+        self.target = SimulatedNetwork(toy_target(stop_ids=frozenset()), rtt_ms, pause=self.pause, clock=self.clock)
+        self.now = 0.0
+
+    def clock(self) -> float:
+        return self.now
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept.append(seconds)
+
+    @property
+    def round_trips(self) -> float:
+        return sum(self.slept) / (self.target.rtt_ms / 1000)
+
+
+def test_behind_a_simulated_network_there_are_two_and_only_single_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, real, seen = Late(), baseline.autoregressive, list[Progress]()
+
+    def ticks() -> float:
+        late.now += 0.001
+        return late.now
+
+    monkeypatch.setattr(baseline, "autoregressive", lambda *a, **kw: real(*a, **kw, clock=ticks))
+    found = baseline.measure(late.target, [0, 1], Settings(temperature=0.7), on_progress=seen.append)
+    assert late.round_trips == pytest.approx(9), "eight that count, and the first"
+    assert found.complete and found.tokens_per_second and found.per_call_tps
+    assert 1 / found.per_call_tps - 1 / found.tokens_per_second == pytest.approx(0.4)
+    last = {p.what: (p.done, p.total) for p in seen}
+    assert last == {"Measuring plain decoding": (32, 32), "Measuring one call per token": (8, 8)}
+
+
+def test_single_calls_through_a_network_go_past_stop_tokens() -> None:
+    late = Late()
+    limits = dataclasses.replace(late.target.capabilities, stop_ids=frozenset(range(TOKENIZER.vocab_size)))
+    late.target.capabilities = late.target.near.capabilities = limits
+    found = baseline.measure(late.target, [0], Settings())
+    assert found.complete and found.per_call_tps
+
+
+def test_cancelling_while_it_waits_ends_the_measurement() -> None:
+    stop = threading.Event()
+    target = SimulatedNetwork(toy_target(), 3_600_000, cancelled=stop.is_set)
+
+    def seen(progress: Progress) -> None:
+        if progress.what == "Measuring one call per token":
+            stop.set()
+
+    found = baseline.measure(target, [0], Settings(), on_progress=seen, cancelled=stop.is_set)
+    assert found == baseline.Baseline(None, False)
+
+
+def test_half_a_pair_of_baselines_stands_for_its_own_prompt_only() -> None:
+    whole, part = baseline.Baseline(20.0, True), baseline.Baseline(4.0, False)
+    assert baseline.both(whole, part) == baseline.Baseline(20.0, False, 4.0)
+    assert baseline.both(part, whole) == baseline.Baseline(4.0, False, 20.0)
+    assert baseline.both(whole, whole).complete
+
+
+def test_single_calls_are_kept_apart_by_network() -> None:
+    networks = ((0.0, 0.0), (80.0, 0.0), (80.0, 20.0))
+    assert len({baseline.key("toy", Sampling(), network=network) for network in networks}) == 3
+    assert baseline.key("toy", Sampling()) == baseline.key("toy", Sampling(), network=(0.0, 0.0))

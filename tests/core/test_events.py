@@ -1,0 +1,161 @@
+"""Events survive JSON unchanged, and keep the field names that their consumers know."""
+
+import json
+import math
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.core.errors import TraceError
+from specviz.core.events import (
+    Alternative,
+    Done,
+    DraftToken,
+    Error,
+    Event,
+    Guarantee,
+    Metrics,
+    RunStarted,
+    TimeSplit,
+    VerifyResult,
+    Weighed,
+    from_json,
+    to_json,
+)
+
+number = st.floats(allow_nan=False) | st.none()
+alternatives = st.lists(
+    st.builds(Alternative, st.integers(0), st.text(), st.floats(allow_nan=False), st.floats(0, 1)), max_size=3
+).map(tuple)
+share = st.floats(0, 1) | st.none()
+candidates = st.lists(st.builds(Weighed, st.integers(0), st.text(), share, share), max_size=3).map(tuple)
+split = st.builds(TimeSplit, *[st.floats(0, 1e6)] * 6)
+guarantee = st.builds(
+    Guarantee, st.sampled_from(["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]), st.text(), st.floats(0, 1) | st.none()
+)
+events = st.one_of(
+    st.builds(
+        DraftToken,
+        logprob=number,
+        entropy=st.floats(0, 20) | st.none(),
+        top_tokens=alternatives,
+        draft_time_ms=st.floats(0, 1e6),
+    ),
+    st.builds(
+        VerifyResult,
+        draft_logprob=number,
+        target_logprob=number,
+        final_logprob=number,
+        **{k: st.floats(0, 1) | st.none() for k in ("acceptance_prob", "p", "q", "u", "entropy")},
+        verify_latency_ms=st.floats(0, 1e6),
+        top_tokens=alternatives,
+        candidates=candidates,
+        overlap=share,
+    ),
+    st.builds(
+        Done,
+        total=split,
+        guarantee=guarantee,
+        token_ids=st.lists(st.integers(0)).map(tuple),
+        **{k: st.floats(0, 1e6) | st.none() for k in ("tokens_per_second", "baseline_tps", "speedup")},
+    ),
+    st.builds(Error),
+)
+
+
+@given(events)
+def test_json_gives_back_an_equal_event(event: Event) -> None:
+    text = json.dumps(to_json(event), allow_nan=False)
+    assert repr(from_json(json.loads(text))) == repr(event)
+
+
+def test_an_impossible_tokens_logprob_survives() -> None:
+    alternative = Alternative(1, "a", -math.inf, 0.0)
+    event = DraftToken(0, 0, 0, "a", 1, b"\xf0\x9f", -math.inf, None, (alternative,), 1.0)
+    assert from_json(json.loads(json.dumps(to_json(event), allow_nan=False))) == event
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (DraftToken, "round position token token_id logprob entropy top_tokens draft_time_ms"),
+        (
+            VerifyResult,
+            "round position status draft_token final_token draft_logprob target_logprob acceptance_prob "
+            "verify_latency_ms",
+        ),
+        (
+            Metrics,
+            "acceptance_rate effective_tps baseline_tps speedup avg_draft_latency_ms avg_verify_latency_ms "
+            "overall_acceptance_rate",
+        ),
+        (Done, "total_tokens total_accepted total_drafted total_rounds generated_text"),
+        (Error, "message"),
+        (RunStarted, "run_id target draft settings guarantee"),
+    ],
+)
+def test_field_names_are_kept(kind: type, names: str) -> None:
+    assert set(names.split()) <= {f.name for f in fields(kind)}
+
+
+@pytest.mark.parametrize("data", [{"type": "later"}, {}, {"type": "error"}, {"type": "done", "token_ids": 5}])
+def test_what_is_no_event_is_refused(data: dict[str, object]) -> None:
+    with pytest.raises(TraceError):
+        from_json(data)
+
+
+def test_fields_of_a_newer_version_are_left_out() -> None:
+    assert from_json({"type": "error", "kind": "k", "message": "m", "later": 1}) == Error("k", "m")
+
+
+JUDGED = VerifyResult(
+    0, 0, 0, "rejected", " a", 1, " b", 2, b" b", -1.0, -2.0, -0.5, 0.5, 0.25, 0.5, 0.75, 1.5, (), 3.0,
+    (Weighed(1, " a", 0.25, 0.5), Weighed(2, " b", None, None)), 0.625,
+)  # fmt: skip
+
+
+def test_a_judgement_of_an_older_trace_has_no_candidates() -> None:
+    old = {name: value for name, value in to_json(JUDGED).items() if name not in ("candidates", "overlap")}
+    read = from_json(json.loads(json.dumps(old)))
+    assert isinstance(read, VerifyResult) and read.candidates == () and read.overlap is None
+    assert read.u == 0.75
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"candidates": 5},
+        {"candidates": None},
+        {"candidates": [[1, "a", 0.5]]},
+        {"candidates": [[1, "a", 0.5, 0.5, 0.5]]},
+        {"candidates": [["1", "a", 0.5, 0.5]]},
+        {"candidates": [[True, "a", 0.5, 0.5]]},
+        {"candidates": [[1, None, 0.5, 0.5]]},
+        {"candidates": [[1, "a", "0.5", 0.5]]},
+        {"candidates": [[1, "a", 0.5, 1.5]]},
+        {"candidates": [[1, "a", -0.1, 0.5]]},
+        {"candidates": [[1, "a", math.nan, 0.5]]},
+        {"candidates": ["abcd"]},
+        {"top_tokens": [[1, "a", -0.5, None]]},
+        {"top_tokens": [[1, "a", -0.5, math.nan]]},
+        {"top_tokens": [[1, 2, -0.5, 0.5]]},
+        {"top_tokens": [[1, "a", 0.5]]},
+        {"p": 1.5},
+        {"q": math.nan},
+        {"u": "0.5"},
+        {"acceptance_prob": -1},
+        {"overlap": "0.5"},
+        {"overlap": True},
+        {"overlap": math.inf},
+    ],
+)
+def test_damaged_candidates_are_refused(damage: dict[str, object]) -> None:
+    with pytest.raises(TraceError, match="verify_result event is malformed"):
+        from_json({**to_json(JUDGED), **damage})
+
+
+def test_the_parts_of_a_split_add_up() -> None:
+    total = TimeSplit(100, 10, 5, 1, 60, 4) + TimeSplit(10, 1, 1, 1, 1, 1)
+    assert total.wall_ms == 110 and total.other_ms == pytest.approx(25)

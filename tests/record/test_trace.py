@@ -1,0 +1,221 @@
+"""Recordings: what goes in comes out, up to the crash, and no secret with it."""
+
+import dataclasses
+import errno
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from specviz.core.decoding import speculative
+from specviz.core.errors import TraceError
+from specviz.core.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
+from specviz.core.settings import Settings
+from specviz.record import trace
+from specviz.record.state import RunState
+from specviz.targets.simulated_network import SimulatedNetwork
+from tests.toys import TOKENIZER, toy_draft, toy_target
+
+SETTINGS = Settings(max_tokens=40, target="toy", draft="toy")
+
+
+@pytest.fixture
+def events() -> list[Event]:
+    prompt = TOKENIZER.encode("the draft")
+    return list(speculative(toy_draft(), toy_target(), prompt, SETTINGS, np.random.default_rng(0)))
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, events: list[Event]) -> Path:
+    path = tmp_path / "deep" / "run.jsonl"
+    with trace.TraceWriter(path, SETTINGS) as writer:
+        for event in events:
+            writer.write(event)
+    return path
+
+
+def test_replaying_gives_back_the_same_events(recorded: Path, events: list[Event]) -> None:
+    recording = trace.read(recorded)
+    assert list(recording.events) == events and recording.complete
+    head = recording.header
+    assert head["schema"] == trace.SCHEMA and head["settings"] == SETTINGS.to_json()
+    assert head["versions"]["specviz"] and head["machine"]["cores"]
+
+
+def test_every_line_is_strict_json(recorded: Path) -> None:
+    for text in recorded.read_text().splitlines():
+        json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+@pytest.mark.parametrize("cut", [2, 5, 40, 200, 2_000])
+def test_a_cut_last_line_is_left_out(recorded: Path, events: list[Event], cut: int) -> None:
+    recorded.write_bytes(recorded.read_bytes()[:-cut])
+    recording = trace.read(recorded)
+    assert list(recording.events) == events[: len(recording.events)] and len(recording.events) < len(events)
+    assert not recording.complete
+
+
+def test_any_cut_behind_the_header_gives_the_complete_lines(tmp_path: Path) -> None:
+    """Also inside a character: kill -9 and a full disk do not ask where."""
+    prompt = "the é 😀"
+    events: list[Event] = list(
+        speculative(
+            toy_draft(), toy_target(), TOKENIZER.encode(prompt), Settings(max_tokens=2), np.random.default_rng(0),
+            prompt_text=prompt,
+        )
+    )  # fmt: skip
+    whole = "".join(trace.lines(SETTINGS, events)).encode()
+    path = tmp_path / "cut.jsonl"
+    for length in range(whole.index(b"\n") + 1, len(whole)):
+        path.write_bytes(whole[:length])
+        read = trace.read(path).events
+        # A last line without its newline may be whole already.
+        assert len(read) - whole[:length].count(b"\n") + 1 in (0, 1) and list(read) == events[: len(read)]
+
+
+def test_a_cut_header_is_refused_with_a_remedy(recorded: Path) -> None:
+    for length in (0, 1, 60):
+        recorded.write_bytes(recorded.read_bytes()[:length])
+        with pytest.raises(TraceError) as refused:
+            trace.read(recorded)
+        assert refused.value.remedy
+
+
+def test_a_judgement_without_its_draft_is_refused(events: list[Event]) -> None:
+    with pytest.raises(TraceError, match="never proposed"):
+        RunState().apply_all(e for e in events if e.type != "draft_token")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_a_full_disk_is_an_error_with_a_remedy() -> None:
+    with pytest.raises(TraceError, match="No space left"), trace.TraceWriter(Path("/dev/full"), SETTINGS):
+        pass
+
+
+def test_a_disk_that_fills_in_the_middle_is_one_error(tmp_path: Path, events: list[Event]) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        close = flush
+
+    with pytest.raises(TraceError, match="No space left"), trace.TraceWriter(tmp_path / "t", SETTINGS) as writer:
+        assert writer._file is not None
+        writer._file.close()
+        writer._file = Full()
+        for event in events:
+            writer.write(event)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b'{"type": "error"}\n', "not a header"),
+        (b'{"type": "header", "schema": 99}\n', "schema 99"),
+        (b'{"type": "header", "schema": 1}\nnonsense\n{}\n', "Line 2"),
+        (b'{"type": "header", "schema": 1}\n[]\n', "not an object"),
+        (b"\xff\xfe\x00", "not a header"),
+        (b"\xff\xfe\x00\n", "Line 1"),
+        (b'{"type": "header", "schema": 1}\n' + b"[" * 200_000 + b"\n", "Line 2"),
+        (b'{"type": "header", "schema": 1}\n{"type": "metrics", "round": ' + b"9" * 5000 + b"}\n", "Line 2"),
+        (b'{"type": "header", "schema": 1}\n{"type": "error", "kind": "k", "message": 3}\n', "message is 3"),
+        (b'{"type": "header", "schema": 1}\n{"type": "later"}\n', "Unknown event"),
+    ],
+)
+def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(TraceError, match=words):
+        trace.read(path)
+
+
+def test_a_missing_file_and_an_unwritable_one_are_said(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="Cannot read"):
+        trace.read(tmp_path / "none.jsonl")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TraceError, match="Cannot write"), trace.TraceWriter(tmp_path / "file" / "x.jsonl", SETTINGS):
+        pass
+
+
+def test_a_key_is_struck_out_wherever_it_came_from(tmp_path: Path, events: list[Event]) -> None:
+    key = 'csk-"planted"-key-123'
+    leaky = Settings(system=f"my key is {key}")
+    with trace.TraceWriter(tmp_path / "t.jsonl", leaky, secrets=[key]) as writer:
+        for event in events:
+            writer.write(event)
+    for text in ("".join(trace.lines(leaky, events, [key])), (tmp_path / "t.jsonl").read_text()):
+        assert key not in text and "planted" not in text and "[secret]" in text
+
+
+def test_kill_9_leaves_every_complete_round(tmp_path: Path) -> None:
+    """A run that is killed between two lines: what was flushed is whole rounds, and reads back."""
+    path = tmp_path / "killed.jsonl"
+    code = f"""
+import time, numpy as np
+from pathlib import Path
+from specviz import trace
+from specviz.core.decoding import speculative
+from tests.toys import TOKENIZER, toy_draft, toy_target
+from specviz.core.settings import Settings
+s = Settings(max_tokens=1000)
+with trace.TraceWriter(Path({str(path)!r}), s) as w:
+    for e in speculative(toy_draft(), toy_target(stop_ids=frozenset()), TOKENIZER.encode("the"), s,
+                         np.random.default_rng(0)):
+        w.write(e)
+        if e.type == "metrics":
+            print(e.round, flush=True)
+            time.sleep(0.005)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    for text in child.stdout:
+        if int(text) >= 20:
+            break
+    os.kill(child.pid, signal.SIGKILL)
+    seen = [int(n) for n in re.findall(r"\d+", child.stdout.read())]
+    child.wait()
+    child.stdout.close()
+    recording = trace.read(path)
+    rounds = [e.round for e in recording.events if isinstance(e, Metrics)]
+    assert rounds == list(range(len(rounds))) and len(rounds) >= max([20, *seen]) + 1
+    assert not any(isinstance(e, Done) for e in recording.events) and not recording.complete
+
+
+def test_an_event_with_a_secret_is_replaced_and_any_other_is_left_alone(events: list[Event]) -> None:
+    leaky = Error("RefusedError", 'the key "sk-1234567" is bad', "see sk-1234567")
+    assert trace.without(leaky, ["sk-1234567", "other"]) == Error(
+        "RefusedError", 'the key "[secret]" is bad', "see [secret]"
+    )
+    assert all(trace.without(e, ["sk-1234567"]) is e for e in events)
+
+
+def test_a_secret_of_digits_leaves_numbers_alone(events: list[Event]) -> None:
+    started = dataclasses.replace(events[0], started_at=1795842622.5, prompt_text="it is 1795842622")  # type: ignore[type-var]
+    text = trace.line(to_json(started), ["1795842622"])
+    assert json.loads(text)["started_at"] == 1795842622.5 and json.loads(text)["prompt_text"] == "it is [secret]"
+
+
+def test_a_simulated_network_is_said_in_the_header_and_where_the_run_starts() -> None:
+    settings = dataclasses.replace(SETTINGS, max_tokens=4, simulated_rtt_ms=2.0, simulated_jitter_ms=0.5)
+    target = SimulatedNetwork(toy_target(), 2.0, 0.5)
+    events = list(speculative(toy_draft(), target, TOKENIZER.encode("the"), settings, np.random.default_rng(0)))
+    recording = trace.parse(trace.lines(settings, events))
+    assert list(recording.events) == events
+    assert recording.header["settings"]["simulated_rtt_ms"] == 2.0
+    started, *_ = recording.events
+    assert isinstance(started, RunStarted) and (started.simulated_rtt_ms, started.simulated_jitter_ms) == (2.0, 0.5)
+    assert started.settings["simulated_jitter_ms"] == 0.5
+
+
+def test_a_trace_from_before_networks_were_simulated_has_none(events: list[Event]) -> None:
+    data = to_json(events[0])
+    del data["simulated_rtt_ms"], data["simulated_jitter_ms"]
+    assert from_json(data) == events[0]

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
+from specviz.core.ports import Progress
+from specviz.store import hub, store
+
+REPO = "some-org/some-model"
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, result: Any) -> dict[str, Any]:
+    """Make the hub's client answer; gives what it was asked."""
+    asked: dict[str, Any] = {}
+
+    def snapshot_download(repo: str, **options: Any) -> str:
+        asked.update(options, repo=repo)
+        if isinstance(result, Exception):
+            raise result
+        return str(result(options) if callable(result) else result)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    return asked
+
+
+def test_a_repository_in_the_hubs_cache_needs_no_network(monkeypatch: pytest.MonkeyPatch, tiny_folder: Path) -> None:
+    asked = answer(monkeypatch, tiny_folder)
+    assert store.pull(REPO) == store.local_path(REPO) == tiny_folder
+    assert asked["local_files_only"] is True and asked["repo"] == REPO
+
+
+def test_what_is_not_here_is_fetched_with_progress_in_bytes(monkeypatch: pytest.MonkeyPatch, tiny_folder: Path) -> None:
+    def download(options: dict[str, Any]) -> Path:
+        if options.get("local_files_only"):
+            raise FileNotFoundError("not cached")
+        files = options["tqdm_class"](total=3, desc="Fetching 3 files")
+        data = options["tqdm_class"](total=1000, initial=100, unit="B", unit_scale=True, name="some.name")
+        for _ in range(3):
+            data.update(300)
+            files.update(1)
+        return tiny_folder
+
+    answer(monkeypatch, download)
+    seen: list[Progress] = []
+    assert store.pull(REPO, seen.append) == tiny_folder
+    assert [(p.done, p.total) for p in seen] == [(0, None), (400, 1000), (700, 1000), (1000, 1000)]
+    assert {p.unit for p in seen} == {"bytes"}
+
+
+def test_cancelling_stops_at_the_next_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(options: dict[str, Any]) -> Path:
+        options["tqdm_class"](total=1000, unit="B").update(10)
+        raise AssertionError("went on")
+
+    answer(monkeypatch, download)
+    with pytest.raises(DownloadError, match="cancelled"):
+        hub.fetch(REPO, lambda progress: None, lambda: True)
+
+
+@pytest.fixture
+def small_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A hub's cache of this test's own, with a gigabyte free; gives its folder."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("specviz.store.workspace.shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))
+    return tmp_path / "hub"
+
+
+def test_a_known_model_too_large_for_the_disk_is_refused_before_the_download(
+    monkeypatch: pytest.MonkeyPatch, small_disk: Path
+) -> None:
+    asked = answer(monkeypatch, FileNotFoundError("not cached"))
+    with pytest.raises(DownloadError, match="is full") as caught:
+        store.pull("llama-3.2-3b")
+    assert "HF_HOME" in caught.value.remedy and asked["local_files_only"] is True
+
+
+def test_what_has_arrived_before_needs_no_more_space(
+    monkeypatch: pytest.MonkeyPatch, small_disk: Path, tiny_folder: Path
+) -> None:
+    blobs = small_disk / "models--some-org--some-model" / "blobs"
+    blobs.mkdir(parents=True)
+    with (blobs / "half.incomplete").open("wb") as file:
+        file.truncate(10**9)
+    answer(monkeypatch, tiny_folder)
+    assert hub.fetch(REPO, lambda progress: None, lambda: False, 18 * 10**8) == tiny_folder
+
+
+def hub_error(name: str, status: int) -> Exception:
+    from huggingface_hub import errors
+
+    # The client's HTTP library has changed before; its errors look at these fields only.
+    response = SimpleNamespace(status_code=status, headers={}, request=None)
+    error: Exception = getattr(errors, name)("refused", response=response)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "said"),
+    [
+        (lambda: ConnectionError("no route"), DownloadError, "Check the network"),
+        (lambda: OSError(errno.ENOSPC, "No space left on device"), DownloadError, "HF_HOME"),
+        (lambda: hub_error("GatedRepoError", 403), UnknownModelError, "licence"),
+        (lambda: hub_error("RepositoryNotFoundError", 404), UnknownModelError, "no repository"),
+    ],
+)
+def test_what_goes_wrong_has_a_remedy(
+    monkeypatch: pytest.MonkeyPatch, make: Any, kind: type[SpecvizError], said: str
+) -> None:
+    answer(monkeypatch, make())
+    with pytest.raises(kind) as caught:
+        hub.fetch(REPO, lambda progress: None, lambda: False)
+    assert said in str(caught.value) and caught.value.remedy
+
+
+@pytest.mark.parametrize("repo", ["no-such-org/no-such-model", "bad--/name.git"])
+def test_looking_for_what_is_not_here_is_quiet(repo: str) -> None:
+    assert hub.cached(repo) is None
+
+
+def test_a_half_fetched_repository_is_not_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "config.json").touch()
+    answer(monkeypatch, tmp_path)
+    assert hub.cached(REPO) is None

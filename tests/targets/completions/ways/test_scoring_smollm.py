@@ -1,0 +1,112 @@
+"""What scoring costs with the real pair: SmolLM2 behind a server, its own small draft here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from specviz.core.ports import Candidate, Scorer, Verdict
+from specviz.core.prompt import prepare
+from specviz.core.sampling import Logits
+from specviz.core.settings import Rule, Sampling, Settings
+from specviz.setup.catalog import Builder
+from specviz.targets.completions.values import Findings
+from specviz.targets.completions.ways import scoring
+from tests.targets.completions.toyserver import InMemory, ToyServer
+
+pytestmark = pytest.mark.smollm
+
+PROMPTS = (
+    "Explain why the sky is blue.",
+    "Write a short story about a lighthouse keeper who finds a letter.",
+    "List five things to check before buying a used bicycle.",
+)
+ROUNDS = 20
+FINDINGS = Findings(engine="sglang", ids_in=True, ids_out=True, batch=True, scores=True, top=20, after_temperature=True)
+
+
+class Remembering:
+    """A scorer that computes every row once, and all rows of a new context together."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
+        self._rows: dict[tuple[int, ...], Logits] = {}
+
+    def score(self, token_ids: Sequence[int], rows: int) -> Logits:
+        ids = tuple(token_ids)
+        wanted = [ids[: len(ids) - rows + 1 + i] for i in range(rows)]
+        first = next((i for i in range(1, len(ids) + 1) if ids[:i] not in self._rows), None)
+        if any(w not in self._rows for w in wanted) and first is not None:
+            n = len(ids) - first + 1
+            for i, row in enumerate(self._scorer.score(ids, n)):
+                self._rows[ids[: first + i]] = row
+        return np.stack([self._rows[w] for w in wanted])
+
+    def reset(self) -> None:
+        self._rows.clear()
+
+
+@dataclass
+class Measured:
+    """Sums over rounds."""
+
+    rounds: int = 0
+    tested: int = 0
+    kept: int = 0
+    requests: int = 0
+    samples: int = 0
+    tails: list[float] = field(default_factory=list)
+
+    def add(self, verdict: Verdict, proposal: Candidate, server: ToyServer, context: list[int]) -> None:
+        reached = [d for d in verdict.decisions if d.status in ("accepted", "rejected")]
+        self.rounds += 1
+        self.tested += len(reached)
+        self.kept += sum(d.status == "accepted" for d in reached)
+        self.requests += (verdict.requests or 0) - 1
+        self.samples += (verdict.billed_completion_tokens or 0) - 1
+        for i in range(len(reached)):
+            row = np.exp(server.logprobs([*context, *proposal.token_ids[:i]]))
+            self.tails.append(1 - float(np.sort(row)[-20:].sum()))
+
+
+def test_a_round_of_the_smollm2_pair_needs_few_extra_requests() -> None:
+    # A draft that never stops early has the most positions tested, and so the most that may be refused.
+    pair = Builder().build(Settings(draft="model:smollm2-draft", k=4, temperature=1.0, min_confidence=0.0))
+    target, sampling = pair.target, Sampling(1.0)
+    scorer = Remembering(target._scorer)  # type: ignore[attr-defined]
+    stops = target.capabilities.stop_ids
+    server = InMemory(ToyServer(scorer, "sglang", target.tokenizer, seed=1, stop_ids=stops))
+    rng, measured = np.random.default_rng(2), Measured()
+    for prompt in PROMPTS:
+        _, context = prepare(target, Settings(), prompt)
+        start = list(context)
+        for _ in range(ROUNDS):
+            [proposal] = pair.drafter.propose(context, 4, sampling, rng)
+            verdict = scoring.verify(
+                server,
+                FINDINGS,
+                context,
+                proposal,
+                sampling,
+                Rule(),
+                rng,
+                target.tokenizer,
+                target.capabilities.vocab_size,
+            )
+            measured.add(verdict, proposal, server.toy, list(context))
+            context = [*context, *verdict.token_ids]
+            if stops & set(verdict.token_ids):
+                context = list(start)
+        scorer.reset()
+    each, tails = measured.requests / measured.rounds, np.array(measured.tails)
+    print(
+        f"\n{measured.rounds} rounds: {measured.tested / measured.rounds:.2f} tested and "
+        f"{measured.kept / measured.rounds:.2f} kept a round; extra requests {each:.3f} a round, "
+        f"{measured.samples / measured.rounds:.2f} samples a round; tail share mean {tails.mean():.3f}, "
+        f"median {np.median(tails):.3f}, most {tails.max():.3f}"
+    )
+    assert measured.rounds == ROUNDS * len(PROMPTS)
+    assert each <= 0.3
