@@ -136,7 +136,7 @@ def test_a_draft_that_is_the_target_is_always_kept_by_rejection_sampling_and_not
 
 
 def test_copies_are_nearly_all_accepted(builder: Builder) -> None:
-    """CASES 37: what is written a second time is in the prompt already."""
+    """The second copy of a text is in the prompt already (lmstudio-bug-tracker#461)."""
     sentence = "Speculative decoding lets a small model propose tokens that a large model then checks all at once."
     ended = run(
         builder, Settings(draft="ngram", k=8, max_tokens=40), f"Repeat this sentence exactly, twice: {sentence}"
@@ -146,7 +146,7 @@ def test_copies_are_nearly_all_accepted(builder: Builder) -> None:
 
 
 def test_a_cut_of_the_cache_leaves_no_trace(builder: Builder) -> None:
-    """CASES 20: after accepted and refused blocks, K clamped by the budget, the same pair gives the same run again."""
+    """After accepted and refused blocks, K limited by the budget, a second run is the same (mlx-lm PR#1528)."""
     settings = Settings(draft="ngram", k=16, max_tokens=25)
     first, again = run(builder, settings).token_ids, run(builder, settings).token_ids
     assert first == again and len(first) == 25

@@ -344,7 +344,7 @@ def top_ids(logits: Logits, n: int) -> list[int]:
 
 
 def promise(rule: Rule, sampling: Sampling) -> Guarantee:
-    """What a rule promises where whole distributions are known (DESIGN section 4)."""
+    """What a rule promises where whole distributions are known (docs/architecture.md, "The maths")."""
     match rule.name:
         case "probabilistic":
             return Guarantee("EXACT", "Rejection sampling: every token is distributed as the target's own.")

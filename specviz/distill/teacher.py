@@ -16,7 +16,7 @@ from specviz.distill.samples import TeacherRows, TeacherText, rows_of, stack_row
 if TYPE_CHECKING:
     from specviz.engines.mlx.language_model import LanguageModel
 
-#: Texts that grow together, as in the pilot of DESIGN section 11.
+#: Texts that are generated in one batch.
 BATCH = 24
 
 

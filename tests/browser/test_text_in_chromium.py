@@ -175,7 +175,7 @@ def test_marking_a_part_of_a_token_chooses_nothing(open_tab: Callable, scripted_
 
 
 def test_both_halves_of_an_emoji_can_be_chosen_and_it_stays_whole(open_tab: Callable, scripted_url: str) -> None:
-    """CASES 38."""
+    """Reported as ferrox#124."""
     tab = open_tab(scripted_url)
     _finished(tab, "hostile")
     whole, part = tab.page.locator(".text .token.whole").first, tab.page.locator(".text .token.part").first

@@ -117,7 +117,7 @@ def test_every_lossless_rule_agrees_at_temperature_0(rule: str) -> None:
 @pytest.mark.parametrize("seed", [0, 42])
 @pytest.mark.parametrize("draft", ["toy", "ngram", "ngram and toy, ends early"])
 def test_equal_seeds_give_equal_runs(seed: int, draft: str) -> None:
-    """CASES 9: 0 is a seed like any other."""
+    """0 is a seed like any other (vllm#6038)."""
     wanted = Settings(temperature=2.0, seed=seed, max_tokens=40)
     first, again = (done(run(DRAFTERS[draft](), toy_target(), wanted)) for _ in range(2))
     other = done(run(DRAFTERS[draft](), toy_target(), dataclasses.replace(wanted, seed=seed + 1)))
@@ -274,7 +274,7 @@ def test_a_draft_that_is_the_target_is_always_kept_by_rejection_sampling_and_not
 @pytest.mark.parametrize("k", range(1, 9))
 @pytest.mark.parametrize("max_tokens", range(1, 12))
 def test_the_budget_is_met_exactly(k: int, max_tokens: int) -> None:
-    """CASES 14."""
+    """Reported as ik_llama.cpp PR#2358."""
     ended = done(
         run(Scripted(*[[1, 2, 3, 4, 5, 6, 7, 8]] * 20), cycle_target(), Settings(k=k, max_tokens=max_tokens), [0])
     )
@@ -282,7 +282,7 @@ def test_the_budget_is_met_exactly(k: int, max_tokens: int) -> None:
 
 
 def test_a_stop_token_inside_a_block_cuts_there_without_a_bonus() -> None:
-    """CASES 11."""
+    """Reported as transformers#47912."""
     events = run(Scripted([1, 2, 3, 4, 5]), cycle_target(stop_ids=[3]), Settings(k=5, max_tokens=20), [0])
     ended = done(events)
     assert (ended.token_ids, ended.finish_reason) == ((1, 2, 3), "stop_token")
@@ -294,7 +294,7 @@ def test_a_stop_token_inside_a_block_cuts_there_without_a_bonus() -> None:
 @pytest.mark.parametrize("k", range(1, 9))
 @pytest.mark.parametrize("stop", ["c", "cd", "bcd", "def"])
 def test_everything_ends_at_one_token_after_a_stop_string(k: int, stop: str) -> None:
-    """CASES 13: also when the string spans rounds."""
+    """Also when the string spans rounds (vllm PR#47616)."""
     blocks = [[(n + i) % 10 for i in range(1, k + 1)] for n in range(0, 100, k + 1)]
     events = run(Scripted(*blocks), cycle_target(), Settings(k=k, max_tokens=30, stop=(stop,)), [0])
     ended = done(events)
@@ -367,7 +367,7 @@ def test_any_run_is_consistent(
 
 
 def test_ten_accepted_in_43_rounds_print_233_and_1233() -> None:
-    """CASES 18 and 15: a bonus is no acceptance; rounds refused at once count."""
+    """A bonus is no acceptance; rounds refused at once count (EAGLE#146 and llama.cpp PR#25818)."""
     good, bad = [1], [5]
     blocks = [good if n < 10 else bad for n in range(43)]
 
@@ -390,19 +390,19 @@ def test_ten_accepted_in_43_rounds_print_233_and_1233() -> None:
 
 
 def test_short_drafts_are_counted_at_their_real_length() -> None:
-    """CASES 16."""
+    """Reported as vllm PR#44054."""
     ended = done(run(Scripted([1], [3, 4]), cycle_target(), Settings(k=8, max_tokens=5), [0]))
     assert (ended.total_drafted, ended.total_tested, ended.total_rounds) == (3, 3, 2)
 
 
 def test_nothing_tested_is_not_a_rate_of_zero() -> None:
-    """CASES 17."""
+    """Reported as Bonsai-demo#190."""
     events = run(NoDrafter(), cycle_target(), Settings(max_tokens=3), [0])
     assert all(m.acceptance_rate is None for m in events if isinstance(m, Metrics))
 
 
 def test_a_full_draft_context_is_said_and_the_text_stays_right() -> None:
-    """CASES 22."""
+    """Reported as lmstudio-bug-tracker#499."""
     wanted = Settings(max_tokens=40)
     limited = toy_draft(max_context=len(PROMPT) + 10)
     events = run(limited, toy_target(), wanted)
@@ -413,7 +413,7 @@ def test_a_full_draft_context_is_said_and_the_text_stays_right() -> None:
 
 
 def test_a_draft_never_proposes_beyond_the_targets_vocabulary() -> None:
-    """CASES 27."""
+    """Reported as llama.cpp#17480."""
     wide = fixed_draft([0.1, 0.1, 0.1, 0.7])
     wide._vocab_limit = 3
     events = run(wide, fixed_target([0.5, 0.3, 0.2]), Settings(temperature=1.0, max_tokens=50), [0])

@@ -1,4 +1,4 @@
-"""The maths of DESIGN section 4, exactly where it can be exact."""
+"""The maths of docs/architecture.md, section "The maths": exact where it can be computed exactly."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from specviz.core.sampling import (
 )
 from specviz.core.settings import Rule, Sampling
 
-# CASES 2 and 5.
+# transformers#32867 and vllm#40149.
 P = np.array([0.4, 0.35, 0.25])
 Q = np.array([0.1, 0.1, 0.8])
 
@@ -92,14 +92,14 @@ def test_the_overlap_of_a_sparse_row_is_that_of_the_full_one() -> None:
 
 
 def test_overlaps_by_hand() -> None:
-    assert overlap(P, Row(Q)) == pytest.approx(0.45)  # CASES 5
-    assert overlap(P, Row.one_hot(2)) == 0.25  # CASES 2: a token that was chosen is kept with p(x)
+    assert overlap(P, Row(Q)) == pytest.approx(0.45)  # vllm#40149
+    assert overlap(P, Row.one_hot(2)) == 0.25  # transformers#32867: a token that was chosen is kept with p(x)
     assert overlap(P, Row(P)) == pytest.approx(1.0)
-    assert overlap(np.full(10, 0.1), Row(np.full(10, 0.1))) == pytest.approx(1.0)  # CASES 4
+    assert overlap(np.full(10, 0.1), Row(np.full(10, 0.1))) == pytest.approx(1.0)  # mlx-lm PR#1709
 
 
 def test_the_identity_fails_for_a_wrong_rule() -> None:
-    """CASES 2: a draft picked greedily but tested with its softmax."""
+    """A draft picked greedily but tested with its softmax (transformers#32867)."""
     x = int(np.argmax(Q))
     a = acceptance(P, Q)[x]
     wrong = a * np.eye(3)[x] + (1 - a) * residual(P, Q)
@@ -109,7 +109,7 @@ def test_the_identity_fails_for_a_wrong_rule() -> None:
 
 
 def test_empty_residual_falls_back_to_the_target() -> None:
-    """CASES 3."""
+    """Reported as jaymody/speculative-sampling#5."""
     one_hot = np.array([0.0, 1.0, 0.0])
     assert residual(one_hot, one_hot).tolist() == [0, 1, 0]
 
@@ -119,7 +119,7 @@ def test_acceptance_of_a_token_that_cannot_be_drawn_is_no_nan() -> None:
 
 
 def test_temperature_comes_first() -> None:
-    """CASES 1: at temperature 0 the draft's token is kept only if it is the target's argmax."""
+    """At temperature 0 the draft's token is kept only if it is the target's argmax (jaymody/speculative-sampling#9)."""
     p = to_probs(np.log(np.array([0.3, 0.5, 0.2], dtype=np.float32)), Sampling(0))
     token, q = draw_from(np.log(np.array([0.8, 0.1, 0.1], dtype=np.float32)), Sampling(0), np.random.default_rng(0))
     for name in ("probabilistic", "deterministic", "greedy"):
@@ -128,7 +128,7 @@ def test_temperature_comes_first() -> None:
 
 
 def test_greedy_drafts_are_one_hot() -> None:
-    """CASES 2."""
+    """Reported as transformers#32867."""
     token, q = draw_from(np.log(Q).astype(np.float32), Sampling(0), np.random.default_rng(0))
     assert token == 2 and q.prob(2) == 1.0 and q.prob(0) == 0.0
 
@@ -140,7 +140,7 @@ def acceptance_by_simulation(rule: Rule, p: Floats, q: Floats, n: int = 40_000) 
 
 
 def test_probabilistic_keeps_the_overlap_and_deterministic_the_matches() -> None:
-    """CASES 4 and 5: Σ min(p, q) = .45 here; .275 would mean that q was ignored."""
+    """Σ min(p, q) = .45 here; .275 would mean that q was ignored (mlx-lm PR#1709 and vllm#40149)."""
     assert (Q * acceptance(P, Q)).sum() == pytest.approx(np.minimum(P, Q).sum()) == pytest.approx(0.45)
     assert (P * Q).sum() == pytest.approx(0.275)
     assert acceptance_by_simulation(Rule("probabilistic"), P, Q) == pytest.approx(0.45, abs=0.01)

@@ -37,7 +37,7 @@ def test_no_match_is_an_empty_draft(context: list[int]) -> None:
 
 
 def test_a_draft_ends_at_an_end_of_turn() -> None:
-    """CASES 12."""
+    """Reported as transformers PR#31301."""
     assert propose([1, 2, 3, 99, 5, 1, 2], stop_ids=frozenset({99})) == (3, 99)
 
 

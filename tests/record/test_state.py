@@ -67,7 +67,7 @@ def test_the_change_log_rebuilds_the_tree() -> None:
 
 
 def test_acceptance_by_position_counts_the_drafts_that_got_there() -> None:
-    """CASES 15: the first position is not always 1."""
+    """The first position is not always 1 (llama.cpp PR#25818)."""
     state, _ = run_state()
     assert state.reached[0] >= state.reached[1] >= state.reached[-1]
     # A draft of one token, at the end of the budget, is kept with nothing behind it.

@@ -152,7 +152,7 @@ def test_what_is_recorded_of_a_decision_is_what_it_was_decided_by(
 
 
 def test_a_draft_over_a_smaller_vocabulary_is_judged_against_the_whole_of_p() -> None:
-    """CASES 24: padding rows differ, tokens do not."""
+    """Padding rows differ, tokens do not (vllm#5203)."""
     q = Row(np.array([0.5, 0.5]))
     proposal = Candidate((0,), (q,), (None,), (None,), ((),), (0.0,))
     drawn = [

@@ -35,7 +35,7 @@ def _split(draft: float, target: float) -> TimeSplit:
 
 
 def test_a_large_k_that_is_hardly_accepted_is_advised_against():
-    """CASES 33: K = 64, of which almost nothing is kept."""
+    """K = 64, of which almost nothing is kept (llama.cpp#25908)."""
     state = _run(64, [1, 0, 1, 2, 0], _split(640, 60))
     estimate = best_k(state)
     assert estimate.k == 1, "the first is kept in 3 of 5, the second in 1 of 5, and each costs 10 ms"

@@ -69,7 +69,7 @@ def test_the_needle_is_the_last_fifty_rounds_and_the_bar_the_whole_run():
 
 
 def test_positions_are_counted_over_the_drafts_that_reached_them():
-    """CASES 15, 16: a round that is rejected at the first position counts there and nowhere else."""
+    """A round rejected at the first position counts only there (llama.cpp PR#25818, vllm PR#44054)."""
     story = Story().round(["a", "b", "c"], 0, "x").round(["a", "b", "c"], 2, "x").round(["a"], 1, "x")
     chart = figures.position_bars(story.state())
     (bars,) = chart.data
@@ -216,7 +216,7 @@ def test_what_a_server_bills_is_shown_by_round_and_in_all():
 
 
 def test_what_a_server_does_not_say_is_na_and_not_zero():
-    """CASES 17."""
+    """Reported as Bonsai-demo#190."""
     chart = figures.billed_bars(_remote(billed=None))
     assert texts(chart) == ["n/a"] and chart.note == "the server does not say"
     assert traces(chart)["prompt"]["y"] == [None, None]

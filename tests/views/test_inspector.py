@@ -32,7 +32,7 @@ from specviz.views.weighed import table
 from tests.toys import TOKENIZER, combined_draft, fixed_draft, fixed_target, pruned_draft, toy_draft, toy_target
 from tests.views.scripted import Special, Story
 
-# CASES 2 and 5.
+# transformers#32867 and vllm#40149.
 P, Q = [0.4, 0.35, 0.25], [0.1, 0.1, 0.8]
 
 
@@ -95,7 +95,7 @@ def test_case_2_a_surer_draft_is_kept_with_p_over_q_and_resampled_from_what_is_l
     )
     assert text.endswith("so it was refused.") and f"drawn was {refused.u:.2f}" in text
     made = shown(state, refused)
-    # max(0, p - q) is .3, .25, 0, and Σ min(p, q) .45: CASES 5.
+    # max(0, p - q) is .3, .25, 0, and Σ min(p, q) .45: vllm#40149.
     assert column(made, "residual") == {"a": "0.545", "b": "0.455", "c": "0", "all others": "0"}
     assert column(made, "p") == {"a": "0.400", "b": "0.350", "c": "0.250", "all others": "0"}
     assert column(made, "q") == {"a": "0.100", "b": "0.100", "c": "0.800", "all others": "0"}

@@ -65,7 +65,7 @@ def test_billed_tokens_are_summed_and_never_zero_where_the_server_does_not_count
     ],
 )
 def test_the_rule_in_force_is_named(way, rule, temperature, said):
-    """CASES 4: the acceptance rate of own draws is another one than that of rejection sampling."""
+    """Keeping matches of own draws has another acceptance rate than rejection sampling (mlx-lm PR#1709)."""
     assert summary.rule_in_force(Settings(rule=rule, temperature=temperature), Story(way=way).state()) == said
 
 

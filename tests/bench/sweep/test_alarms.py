@@ -1,4 +1,4 @@
-"""A machine that drifts and a draft that goes wrong in the course of a session are told (CASES 39)."""
+"""Alarms: the machine drifts, or the draft stops working during a session (vllm#36872)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows by hand: the figures of DESIGN section 1 from counts that anybody can check."""
+"""Benchmark rows checked by hand: acceptance rate, accepted and tokens per round from small counts."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_an_equal_is_called_one() -> None:
 
 
 def test_the_faster_one_wins_and_not_the_one_that_keeps_more() -> None:
-    """CASES 34."""
+    """Reported as Spec-Bench#29."""
     plan = SweepPlan(Settings(target="toy", draft="none"), drafts=("ngram", "toy"), ks=(4,))
     made = {0: (100.0, 100, 0), 1: (70.0, 60, 40), 2: (90.0, 25, 75)}
     runs = [

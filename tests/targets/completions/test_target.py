@@ -68,7 +68,7 @@ def test_what_the_probe_finds_is_enough_for_it(dialect: str) -> None:
 
 @pytest.mark.parametrize(("dialect", "why"), [("mlx", "other ids"), ("generates", "other tokens")])
 def test_a_character_that_is_read_back_as_other_tokens_is_seen(dialect: str, why: str) -> None:
-    """CASES 32: the toy's own tokenizer makes four tokens of the emoji that its model writes as two."""
+    """The toy's own tokenizer makes four tokens of the emoji that its model writes as two (trl#5224)."""
     server = ToyServer(SCORER, dialect, TOKENIZER, stop_ids=frozenset())
     events = run(DRAFT, remote_target(server, sampling=Sampling(1.3)), PROMPT, temperature=1.3, k=3, max_tokens=150)
     kinds = [m.guarantee.kind for m in metrics(events)]
@@ -119,7 +119,7 @@ def test_rounds_count_what_they_cost(dialect: str, way: Way) -> None:
 
 
 def test_ids_beyond_the_vocabulary_are_never_sent() -> None:
-    """CASES 27."""
+    """Reported as llama.cpp#17480."""
     server = toy("vllm")
     target = remote_target(server, vocab_size=50)
     for context, draft in (([1, 50], 2), ([1], 50), ([1], -1)):
@@ -238,7 +238,7 @@ def test_nothing_left_to_do_without_is_an_error() -> None:
 
 
 def test_text_that_is_read_back_as_other_ids_lowers_the_guarantee_for_the_rest_of_the_run() -> None:
-    """CASES 32: "he" + "llo" comes back as "hello"."""
+    """The pieces "he" + "llo" come back as "hello" (trl#5224)."""
 
     class Merging(LetterTokenizer):
         def encode(self, text: str) -> list[int]:

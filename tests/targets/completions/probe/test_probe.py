@@ -98,7 +98,7 @@ def note(findings: Findings, part: str) -> str:
 
 
 def test_echo_that_is_ignored_is_no_score() -> None:
-    """CASES 28."""
+    """Reported as llama.cpp#27174."""
 
     def ignore(request: Request, body: Any) -> Any:
         silent = replace(request, echo=False)
@@ -137,7 +137,7 @@ def test_llama_cpp_python_scores_with_a_bos_alone() -> None:
 
 
 def test_all_zeros_are_no_score() -> None:
-    """CASES 31."""
+    """Reported as vllm#17876."""
 
     def zero(request: Request, body: Any) -> Any:
         for choice in body["choices"] if request.echo else ():
@@ -159,7 +159,7 @@ def test_fewer_alternatives(cap: int, top: int) -> None:
 
 @pytest.mark.parametrize("dialect", ["vllm", "llamacpp", "mlx"])
 def test_log_probabilities_after_the_temperature(dialect: str) -> None:
-    """CASES 29."""
+    """Reported as ollama#16196."""
     assert found(server(dialect, processed=True)).after_temperature is True
     assert found(server(dialect, processed=False)).after_temperature is False
 

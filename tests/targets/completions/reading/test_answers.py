@@ -113,7 +113,7 @@ def test_the_own_shape_of_llama_server() -> None:
 
 
 def test_llama_server_names_the_ids_of_a_character_that_has_one_row() -> None:
-    """CASES 16: 🦙 is three tokens, and its row is that of the last."""
+    """🦙 is three tokens, and its row is that of the last (vllm PR#44054)."""
     row = {"id": 243, "token": "🦙", "bytes": [240, 159, 166, 153], "logprob": -0.1, "top_logprobs": []}
     body = {"content": "🦙", "tokens": [10813, 116, 243], "stop_type": "limit", "completion_probabilities": [row]}
     request = Request(((0,),), max_tokens=3, top=1)
@@ -342,14 +342,14 @@ def test_what_cannot_be_true_is_said(change: Any, words: str) -> None:
 
 
 def test_echo_that_is_ignored() -> None:
-    """CASES 28: the generated token alone comes back."""
+    """The generated token alone comes back (llama.cpp#27174)."""
     body = raw(ToyServer(TABLE), replace(ECHO, echo=False))
     with pytest.raises(LackingError, match="1 rows in all"):
         answers.read(body, ECHO, "vllm")
 
 
 def test_all_zero_is_no_probability() -> None:
-    """CASES 31."""
+    """Reported as vllm#17876."""
 
     def silence(body: Any) -> None:
         rows = legacy(body)

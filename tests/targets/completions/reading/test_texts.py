@@ -76,7 +76,7 @@ class Tolerant(LetterTokenizer):
 
 
 def test_a_token_that_encoding_never_gives_is_found() -> None:
-    """CASES 32."""
+    """Reported as trl#5224."""
 
     tokenizer = Tolerant(["l", "o", "llo"])
     assert token_of(b"llo", tokenizer, 3) == 2 and token_of(b"llo", tokenizer, 2) is None

@@ -240,7 +240,7 @@ def test_top_p_within_the_best_is_decided_and_beyond_them_it_is_not() -> None:
 
 
 def test_temperature_0_knows_one_token_and_any_other_is_nothing() -> None:
-    """CASES 1: the temperature comes first."""
+    """The temperature comes first (jaymody/speculative-sampling#9)."""
     known = know([3, 5], np.log([0.5, 0.3]).tolist(), Sampling(0.0), 10)
     assert known is not None and known.probs.tolist() == [1, 0] and known.prob(8, -1.0) == 0 and known.epsilon == 0
 

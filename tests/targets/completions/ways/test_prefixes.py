@@ -129,7 +129,7 @@ def test_what_is_known_is_told_and_no_more() -> None:
 
 
 def test_log_probabilities_after_the_temperature_are_not_taken_for_others() -> None:
-    """CASES 29."""
+    """Reported as ollama#16196."""
     server = ToyServer(TABLE, processed=True)
     after = verify(InMemory(server), [0], block(1), WARM, after_temperature=True).decisions[0]
     row = to_probs(MarkovScorer(TABLE).score([0], 1)[0], WARM)
@@ -204,7 +204,7 @@ class Merging(LetterTokenizer):
 
 
 def test_a_draft_that_text_cannot_carry_is_judged_as_far_as_it_can() -> None:
-    """CASES 32: behind "b" the draft's "c" would be read as another token; what it is itself can be told."""
+    """Behind "b" the draft's "c" would be read as another token; the first token can still be judged (trl#5224)."""
     tokenizer = Merging(["a", "b", "c", "bc"])
     api = Scripted(legacy("b", "c"))
     findings = findings_of("generates", batch=True)

@@ -129,7 +129,7 @@ FIVE = replace(VLLM, top=5)
     ids=lambda v: v if isinstance(v, str) else f"{v.top} best",
 )
 def test_sampled_output_at_temperature_1_is_ps(draft: str, findings: Findings) -> None:
-    """CASES 2 and 5 among them: a draft that is one token, and one whose q has to be used."""
+    """Among them a one-hot draft (transformers#32867) and one whose q has to be used (vllm#40149)."""
     q = DRAFTS[draft] / DRAFTS[draft].sum()
     counts, server, verdicts = outputs(Row(q), Sampling(1.0), ROUNDS, findings)
     apart, noise = distance(counts, P)
@@ -161,7 +161,7 @@ def test_sampled_output_through_top_k_and_top_p_is_ps(sampling: Sampling) -> Non
 @pytest.mark.parametrize("findings", [VLLM, SGLANG], ids=["raw", "after temperature"])
 @pytest.mark.parametrize("temperature", [0.6, 1.4])
 def test_output_at_other_temperatures_is_within_its_bound(findings: Findings, temperature: float) -> None:
-    """CASES 29: rows of generated tokens are read by the scale that they have."""
+    """Rows of generated tokens are read by the scale that they have (ollama#16196)."""
     p = to_probs(np.log(P).astype(np.float32), Sampling(temperature))
     q = DRAFTS["flat"] / DRAFTS["flat"].sum()
     five = replace(findings, top=5)
@@ -210,7 +210,7 @@ def greedy_ids(start: int, n: int) -> list[int]:
 
 @pytest.mark.parametrize("rule", [Rule("probabilistic"), Rule("greedy"), Rule("threshold", 0.5)])
 def test_temperature_0_keeps_the_most_probable_tokens_and_no_other(rule: Rule) -> None:
-    """CASES 1 and 3: one-hot rows, and no residual that is empty."""
+    """One-hot rows, and no empty residual (jaymody/speculative-sampling#9 and #5)."""
     right = greedy_ids(3, 3)
     server = api()
     verdict = verify(server, drafted([Row.one_hot(i) for i in right[:2]], right[:2]), Sampling(0.0), rule=rule)
@@ -263,7 +263,7 @@ def test_deterministic_and_what_the_server_cannot_do_are_refused() -> None:
 
 
 def test_equal_p_and_q_are_always_kept() -> None:
-    """CASES 4."""
+    """Reported as mlx-lm PR#1709."""
     flat = [1 / 10] * 10
     server, rng = api(flat), np.random.default_rng(0)
     for _ in range(50):
@@ -335,7 +335,7 @@ def test_a_decision_says_what_the_server_said() -> None:
 
 @pytest.mark.parametrize("findings", [VLLM, SGLANG], ids=["raw", "after temperature"])
 def test_final_log_probabilities_are_those_at_temperature_1(findings: Findings) -> None:
-    """CASES 29."""
+    """Reported as ollama#16196."""
     two = replace(findings, top=2)
     _, _, verdicts = outputs(Row(np.eye(V)[BEST[0]]), Sampling(1.4), 60, two, dialect=str(findings.engine))
     sampled = [d for v in verdicts for d in v.decisions if d.status == "rejected" and d.final_id not in BEST[:2]]

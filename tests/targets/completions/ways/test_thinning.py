@@ -116,7 +116,7 @@ def test_samples_that_never_pass_are_found_out() -> None:
 
 
 def test_where_nothing_is_left_the_target_draws() -> None:
-    """CASES 3: p == q, a refusal forced by rounding."""
+    """With p == q a refusal is forced by rounding (jaymody/speculative-sampling#5)."""
     known = knowing(V)
     own, q = OwnSamples(target()), np.zeros(V)
     q[known.ids] = known.probs
