@@ -1,4 +1,4 @@
-"""Imports go down the rooms of docs/architecture.md only, no module imports itself in a circle, the core stays light."""
+"""Imports go down the rooms of docs/architecture.md only, without circles, and the core stays light."""
 
 import ast
 import subprocess

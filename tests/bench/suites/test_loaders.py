@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.bench.suites.loaders import BadRow, Kind, Loaded, load, read_suite, refuse_bad
 from specviz.bench.suites import loaders
+from specviz.bench.suites.loaders import BadRow, Kind, Loaded, load, read_suite, refuse_bad
 from specviz.bench.suites.suite import BenchPrompt, Suite
 from specviz.core.errors import SettingsError
 
