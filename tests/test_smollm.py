@@ -16,8 +16,7 @@ from specviz.core.decoding import speculative
 from specviz.core.events import Done
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
-from specviz.distill.held_out import HELD_OUT
-from specviz.distill.prompts import DOMAINS
+from specviz.distill.prompts import DOMAINS, held_out
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.setup.catalog import Builder
 from specviz.store import store
@@ -89,7 +88,7 @@ def test_the_shipped_draft_is_the_default_and_is_kept_often(builder: Builder) ->
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_held_out_texts_are_the_targets_own(builder: Builder, domain: str) -> None:
     """All of them at full length: `python -m tests.benchmarks.draft`."""
-    prompt = next(p for p in HELD_OUT if p.domain == domain).text
+    prompt = next(p for p in held_out() if p.domain == domain).text
     plain = run(builder, Settings(draft="none", max_tokens=20), prompt)
     assert run(builder, Settings(max_tokens=20), prompt).token_ids == plain.token_ids
 

@@ -6,6 +6,8 @@ import random
 import re
 from collections.abc import Callable, Mapping
 
+from specviz.distill.texts import faults
+
 
 def one_typo(text: str, rng: random.Random) -> str:
     """The text with one slip of the fingers, where a word is long enough for it."""
@@ -75,15 +77,15 @@ def _drop_punctuation(word: str, rng: random.Random) -> str:
 
 
 def _confuse(word: str, rng: random.Random) -> str:
-    return _exchange(word, _CONFUSED)
+    return _exchange(word, faults()["confused"])
 
 
 def _disagree(word: str, rng: random.Random) -> str:
-    return _exchange(word, _DISAGREEING)
+    return _exchange(word, faults()["disagreeing"])
 
 
 def _misspell(word: str, rng: random.Random) -> str:
-    return _exchange(word, _MISSPELT)
+    return _exchange(word, faults()["misspelt"])
 
 
 def _exchange(word: str, pairs: Mapping[str, str]) -> str:
@@ -106,32 +108,3 @@ _FAULTS: tuple[_Fault, ...] = (
     _disagree,
     _misspell,
 )
-
-
-def _pairs(block: str) -> dict[str, str]:
-    left_right = (item.split("/") for item in block.split())
-    return {left: right for left, right in left_right}
-
-
-_CONFUSED = _pairs("""
-their/there there/their they're/their its/it's it's/its your/you're you're/your then/than than/then to/too too/to
-two/too were/where where/were of/off off/of lose/loose whether/weather weather/whether affect/effect effect/affect
-who's/whose whose/who's quite/quiet quiet/quite hear/here here/hear know/now new/knew break/brake past/passed
-passed/past which/witch by/buy piece/peace wear/where through/threw right/write an/a
-""")
-_DISAGREEING = _pairs("""
-is/are are/is was/were were/was has/have have/has does/do do/does doesn't/don't don't/doesn't isn't/aren't goes/go
-makes/make takes/take gets/get needs/need wants/want says/say comes/come finds/find keeps/keep likes/like works/work
-gives/give helps/help means/mean looks/look lives/live starts/start begins/begin becomes/become uses/use shows/show
-tells/tell puts/put grows/grow eats/eat runs/run sells/sell opens/open costs/cost knows/know thinks/think took/taken
-went/gone came/come saw/seen
-""")
-_MISSPELT = _pairs("""
-because/becuase receive/recieve received/recieved believe/beleive friend/freind friends/freinds until/untill
-really/realy beautiful/beautifull usually/usualy different/diffrent several/severel people/poeple government/goverment
-beginning/begining necessary/neccessary important/importent business/buisness every/evry always/allways might/migth
-would/woud should/shoud could/coud before/befor another/anouther often/offen enough/enouth together/togehter
-children/childern something/somthing everyone/everone weeks/weaks money/mony minutes/minuts finally/finaly
-probably/probly definitely/definately separate/seperate tomorrow/tommorow interesting/intresting example/exemple
-also/allso still/stil water/watter little/litle night/nigth
-""")

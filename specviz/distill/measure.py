@@ -14,8 +14,7 @@ from specviz.core.ports import OnProgress, Progress, Scorer
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import check_pair
 from specviz.distill.evaluate import AcceptanceFigure, score_texts
-from specviz.distill.held_out import HELD_OUT
-from specviz.distill.prompts import Prompt
+from specviz.distill.prompts import Prompt, held_out
 from specviz.distill.samples import TeacherText
 from specviz.distill.sources import ToyPrompts, read_prompts
 from specviz.distill.subject import TOY, Subject, open_subject, target_name
@@ -136,7 +135,7 @@ def _prompts(path: Path | None, target: str, per_domain: int | None, seed: int) 
     elif target == TOY:
         found = ToyPrompts(-1 - seed).prompts(0, 64, ())
     else:
-        found = list(HELD_OUT)
+        found = list(held_out())
     if per_domain is None:
         return found
     seen: dict[str, int] = {}

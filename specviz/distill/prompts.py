@@ -1,8 +1,8 @@
 """Prompts that a person might type, written from templates and topics.
 
-To add a domain: its name in `DOMAINS`, its phrasings in `templates.TEMPLATES`, and the lists that these
-name in `topics.FIELDS`. A phrasing with `{text}` works on a given text and is used as it stands; the others
-are varied by `templates.LIMITS` and by `_voice`.
+To add a domain: its name in `DOMAINS`, its phrasings in `data/templates.json`, its limits in `data/limits.json`, and
+the lists that the phrasings name in `data/topics.json`. A phrasing with `{text}` works on a given text and is used as
+it stands; the others are varied by the limits and by `_voice`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from string import Formatter
 
 from specviz.distill.damage import damage, one_typo
-from specviz.distill.templates import LIMITS, TEMPLATES
-from specviz.distill.topics import FIELDS, PASSAGES
+from specviz.distill.texts import held_out_pairs, limits, passages, templates, topics
 
 DOMAINS = ("chat", "explanation", "story", "list", "email", "python", "javascript", "json", "summarise", "fix")
 
@@ -47,22 +47,23 @@ def training_prompts(per_domain: int, seed: int) -> list[Prompt]:
 
 def summarise_prompt(text: str, rng: random.Random) -> Prompt:
     """A wish for a summary of the text."""
-    return _prompt("summarise", rng.choice(TEMPLATES["summarise"]), {"text": text}, rng)
+    return _prompt("summarise", rng.choice(templates()["summarise"]), {"text": text}, rng)
 
 
 def fix_prompt(text: str, rng: random.Random) -> Prompt:
     """A wish to correct the text, which is damaged first."""
-    return _prompt("fix", rng.choice(TEMPLATES["fix"]), {"text": text}, rng)
+    return _prompt("fix", rng.choice(templates()["fix"]), {"text": text}, rng)
 
 
-def passages() -> tuple[str, ...]:
-    """Short texts to summarise or to fix."""
-    return PASSAGES
+@cache
+def held_out() -> tuple[Prompt, ...]:
+    """Eighty prompts to measure with, eight of each domain; they share no passage and no topic with the training."""
+    return tuple(Prompt(domain, text) for domain, text in held_out_pairs())
 
 
 def _distinct(domain: str, wanted: int, rng: random.Random) -> list[Prompt]:
     found: dict[Prompt, None] = {}
-    for template, values in _fills(TEMPLATES[domain], wanted, rng):
+    for template, values in _fills(templates()[domain], wanted, rng):
         if len(found) == wanted:
             break
         found[_prompt(domain, template, values, rng)] = None
@@ -76,13 +77,13 @@ def _distinct(domain: str, wanted: int, rng: random.Random) -> list[Prompt]:
     return prompts
 
 
-def _fills(templates: tuple[str, ...], wanted: int, rng: random.Random) -> Iterator[tuple[str, dict[str, str]]]:
+def _fills(phrasings: tuple[str, ...], wanted: int, rng: random.Random) -> Iterator[tuple[str, dict[str, str]]]:
     """Phrasings in turn, each with other values every time, at most `wanted` times each."""
-    fields = {template: [name for _, name, _, _ in Formatter().parse(template) if name] for template in templates}
-    sizes = {template: prod(len(_VALUES[name]) for name in names) for template, names in fields.items()}
+    fields = {template: [name for _, name, _, _ in Formatter().parse(template) if name] for template in phrasings}
+    sizes = {template: prod(len(_items()[name]) for name in names) for template, names in fields.items()}
     numbers = {template: rng.sample(range(size), min(size, wanted)) for template, size in sizes.items()}
     for turn in range(wanted):
-        for template in templates:
+        for template in phrasings:
             if turn < len(numbers[template]):
                 yield template, _values(fields[template], numbers[template][turn])
 
@@ -91,8 +92,8 @@ def _values(names: list[str], number: int) -> dict[str, str]:
     """Combination `number` of the values that the fields can take: one digit per field."""
     values = {}
     for name in names:
-        number, digit = divmod(number, len(_VALUES[name]))
-        values[name] = _VALUES[name][digit]
+        number, digit = divmod(number, len(_items()[name]))
+        values[name] = _items()[name][digit]
     return values
 
 
@@ -102,7 +103,7 @@ def _prompt(domain: str, template: str, values: Mapping[str, str], rng: random.R
         return Prompt(domain, template.format(text=text))
     text = re.sub(r"\ba (?=[aei])", "an ", template.format(**values))
     if rng.random() < 0.2:
-        text += (" " if text[-1] in ".?!" else ". ") + rng.choice(LIMITS[domain])
+        text += (" " if text[-1] in ".?!" else ". ") + rng.choice(limits()[domain])
     return Prompt(domain, _voice(text, rng))
 
 
@@ -129,4 +130,7 @@ def _runs(passage: str) -> Iterator[str]:
             yield " ".join(sentences[start:end])
 
 
-_VALUES: Mapping[str, tuple[str, ...]] = {**FIELDS, "text": tuple(run for text in PASSAGES for run in _runs(text))}
+@cache
+def _items() -> Mapping[str, tuple[str, ...]]:
+    """What each field can be replaced by."""
+    return {**topics(), "text": tuple(run for text in passages() for run in _runs(text))}

@@ -9,8 +9,7 @@ import numpy as np
 
 from specviz.core.errors import PromptError
 from specviz.core.ports import Progress
-from specviz.distill.held_out import HELD_OUT
-from specviz.distill.prompts import Prompt
+from specviz.distill.prompts import Prompt, held_out
 from specviz.distill.recipe import Recipe
 from specviz.distill.samples import SOFT_TEMPERATURES, Shard, TeacherText, load_shard, save_shard
 from specviz.distill.sources import Source, ToyPrompts
@@ -77,7 +76,7 @@ class Writing:
             # Negative seeds are nobody's.
             return ToyPrompts(-1 - self._recipe.seed).prompts(0, 8 * max(2, each), ())
         by_domain: dict[str, list[Prompt]] = {}
-        for prompt in HELD_OUT:
+        for prompt in held_out():
             by_domain.setdefault(prompt.domain, []).append(prompt)
         return [prompt for prompts in by_domain.values() for prompt in prompts[:each]]
 

@@ -24,8 +24,7 @@ from specviz.core.decoding import autoregressive, speculative
 from specviz.core.events import Error, Event, Metrics, VerifyResult
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings, draft_name
-from specviz.distill.held_out import HELD_OUT
-from specviz.distill.prompts import DOMAINS, Prompt
+from specviz.distill.prompts import DOMAINS, Prompt, held_out
 from specviz.setup import catalog
 
 COPYING = ("summarise", "fix")
@@ -75,7 +74,7 @@ class Sum:
 
 
 def chosen(per_domain: int, domains: Sequence[str]) -> list[Prompt]:
-    return [p for d in domains for p in [p for p in HELD_OUT if p.domain == d][:per_domain]]
+    return [p for d in domains for p in [p for p in held_out() if p.domain == d][:per_domain]]
 
 
 def played(events: Iterator[Event]) -> tuple[list[int], list[Metrics], list[VerifyResult]]:

@@ -4,18 +4,16 @@ from collections import Counter
 
 import pytest
 
-from specviz.distill.held_out import HELD_OUT
+from specviz.distill.damage import damage
 from specviz.distill.prompts import (
     DOMAINS,
-    TEMPLATES,
     Prompt,
-    damage,
     fix_prompt,
-    passages,
+    held_out,
     summarise_prompt,
     training_prompts,
 )
-from specviz.distill.topics import FIELDS
+from specviz.distill.texts import passages, templates, topics
 
 TEXT_DOMAINS = ("summarise", "fix")
 
@@ -55,18 +53,18 @@ def test_asking_for_more_than_exist_is_an_error() -> None:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_a_domain_has_phrasings_enough(domain: str) -> None:
-    assert len(set(TEMPLATES[domain])) == len(TEMPLATES[domain]) >= 12
+    assert len(set(templates()[domain])) == len(templates()[domain]) >= 12
 
 
 def test_every_list_of_topics_is_used_and_free_of_duplicates() -> None:
-    templates = " ".join(template for domain in DOMAINS for template in TEMPLATES[domain])
-    for name, items in FIELDS.items():
-        assert f"{{{name}}}" in templates
+    phrasings = " ".join(template for domain in DOMAINS for template in templates()[domain])
+    for name, items in topics().items():
+        assert f"{{{name}}}" in phrasings
         assert [item for item, count in Counter(items).items() if count > 1] == [], name
 
 
 def test_all_text_is_plain_and_filled(training: list[Prompt]) -> None:
-    for prompt in (*training, *HELD_OUT):
+    for prompt in (*training, *held_out()):
         assert all(line.isprintable() for line in prompt.text.split("\n")), prompt
         assert prompt.text == prompt.text.strip()
     assert not [prompt for prompt in training if "{" in prompt.text or "  " in prompt.text]
@@ -78,23 +76,23 @@ def test_passages_are_many_short_and_different() -> None:
 
 
 def test_held_out_prompts_are_eight_of_each_domain() -> None:
-    assert [prompt.domain for prompt in HELD_OUT] == [domain for domain in DOMAINS for _ in range(8)]
-    assert len({prompt.text for prompt in HELD_OUT}) == 80
-    assert all(60 <= len(p.text.split()) <= 150 for p in HELD_OUT if p.domain in TEXT_DOMAINS)
+    assert [prompt.domain for prompt in held_out()] == [domain for domain in DOMAINS for _ in range(8)]
+    assert len({prompt.text for prompt in held_out()}) == 80
+    assert all(60 <= len(p.text.split()) <= 150 for p in held_out() if p.domain in TEXT_DOMAINS)
 
 
 def test_held_out_prompts_share_nothing_with_training(training: list[Prompt]) -> None:
-    assert not {" ".join(words(p.text)) for p in training} & {" ".join(words(p.text)) for p in HELD_OUT}
+    assert not {" ".join(words(p.text)) for p in training} & {" ".join(words(p.text)) for p in held_out()}
     seen = set().union(*(runs(text, 8) for text in (*(p.text for p in training), *passages())))
-    shared = {run for prompt in HELD_OUT for run in runs(prompt.text, 8)} & seen
+    shared = {run for prompt in held_out() for run in runs(prompt.text, 8)} & seen
     assert not shared
 
 
 def test_held_out_prompts_name_no_training_topic() -> None:
     generic = ("count", "recipient", "tone", "genre", "code_ask", "json_ask", "ask", "greeting", "audience")
-    topics = [item.lower() for name, items in FIELDS.items() if name not in generic for item in items]
-    asked = "\n".join(prompt.text.lower() for prompt in HELD_OUT if prompt.domain not in TEXT_DOMAINS)
-    assert [topic for topic in topics if re.search(rf"(?<!\w){re.escape(topic)}(?!\w)", asked)] == []
+    items = [item.lower() for name, listed in topics().items() if name not in generic for item in listed]
+    asked = "\n".join(prompt.text.lower() for prompt in held_out() if prompt.domain not in TEXT_DOMAINS)
+    assert [topic for topic in items if re.search(rf"(?<!\w){re.escape(topic)}(?!\w)", asked)] == []
 
 
 def test_a_text_is_quoted_whole_for_a_summary() -> None:

@@ -15,8 +15,7 @@ from model import DEVICE, HALF, Llama, read_target
 from progress import log, seconds
 from torch import Tensor
 
-from specviz.distill.held_out import HELD_OUT
-from specviz.distill.prompts import Prompt, fix_prompt, summarise_prompt, training_prompts
+from specviz.distill.prompts import Prompt, fix_prompt, held_out, summarise_prompt, training_prompts
 from specviz.distill.samples import SOFT_TEMPERATURES, TOP, Shard, TeacherRows, TeacherText, save_shard
 from specviz.engines.tokenizer import ModelTokenizer
 
@@ -90,7 +89,7 @@ class Writer:
         self.random.shuffle(pool)
         self.plain = iter([p for p in pool if p.domain not in ("summarise", "fix")] * 9)
         self.on_texts = [p for p in pool if p.domain in ("summarise", "fix")]
-        self.held = {p.text for p in HELD_OUT}
+        self.held = {p.text for p in held_out()}
         self.questions: list[str] = []
         self.texts: list[str] = []
 

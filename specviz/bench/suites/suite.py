@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from specviz.bench.suites.builtin import TEXTS
+from specviz.bench.suites.builtin import builtin_texts
 from specviz.core.errors import SettingsError
 
 
@@ -56,9 +56,9 @@ def builtin() -> Suite:
     return Suite(
         "builtin",
         tuple(
-            BenchPrompt(f"{domain}/{number}", domain, text, answer)
-            for domain, texts in TEXTS.items()
-            for number, (text, answer) in enumerate(texts, start=1)
+            BenchPrompt(f"{domain}/{number}", domain, entry.text, entry.answer)
+            for domain, entries in builtin_texts().items()
+            for number, entry in enumerate(entries, start=1)
         ),
     )
 

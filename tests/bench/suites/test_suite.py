@@ -1,17 +1,19 @@
+import hashlib
+import json
 import re
 from collections import Counter
 from dataclasses import FrozenInstanceError
 
 import pytest
 
-from specviz.bench.suites.builtin_passages import TO_FIX, TO_SUMMARISE
+from specviz.bench.suites.builtin import builtin_texts
 from specviz.bench.suites.suite import BenchPrompt, Suite, builtin
 from specviz.core.errors import SettingsError
-from specviz.distill.held_out import HELD_OUT
-from specviz.distill.prompts import passages, training_prompts
-from specviz.distill.topics import FIELDS
+from specviz.distill.prompts import held_out, training_prompts
+from specviz.distill.texts import passages, topics
 
 DOMAINS = ("chat", "explanation", "story", "python", "json", "maths", "summarise", "fix")
+TO_SUMMARISE, TO_FIX = ([entry.passage for entry in builtin_texts()[domain]] for domain in ("summarise", "fix"))
 #: What is wrong in each text of `TO_FIX`, in its order.
 MISTAKES = (
     ("parents evening", "thursday", "both of us has", "hollidays", "weather", "alot", "better then"),
@@ -71,13 +73,13 @@ def test_word_problems_have_a_number_as_answer_and_nothing_else_has_one() -> Non
     ]
 
 
-@pytest.mark.parametrize("text", [text for _, text in (*TO_SUMMARISE, *TO_FIX)], ids=lambda text: text[:20])
+@pytest.mark.parametrize("text", [*TO_SUMMARISE, *TO_FIX], ids=lambda text: text[:20])
 def test_a_passage_has_60_to_120_words(text: str) -> None:
     assert 60 <= len(text.split()) <= 120
     assert sum(text in prompt.text for prompt in builtin().prompts) == 1
 
 
-@pytest.mark.parametrize(("text", "mistakes"), list(zip([text for _, text in TO_FIX], MISTAKES, strict=True)))
+@pytest.mark.parametrize(("text", "mistakes"), list(zip(TO_FIX, MISTAKES, strict=True)))
 def test_a_text_to_fix_has_four_to_eight_mistakes(text: str, mistakes: tuple[str, ...]) -> None:
     assert 4 <= len(mistakes) <= 8
     assert [mistake for mistake in mistakes if mistake not in text] == []
@@ -95,7 +97,7 @@ def test_lengths_and_voices_differ() -> None:
 
 
 def test_no_draft_has_been_trained_or_judged_on_a_prompt() -> None:
-    others = [prompt.text for prompt in (*HELD_OUT, *training_prompts(500, seed=0))] + list(passages())
+    others = [prompt.text for prompt in (*held_out(), *training_prompts(500, seed=0))] + list(passages())
     assert not {" ".join(words(p.text)) for p in builtin().prompts} & {" ".join(words(text)) for text in others}
     seen = set().union(*(runs(text, 8) for text in others))
     assert not {run for prompt in builtin().prompts for run in runs(prompt.text, 8)} & seen
@@ -103,9 +105,9 @@ def test_no_draft_has_been_trained_or_judged_on_a_prompt() -> None:
 
 def test_no_prompt_names_a_topic_that_drafts_are_trained_on() -> None:
     generic = ("count", "recipient", "tone", "genre", "code_ask", "json_ask", "ask", "greeting", "audience")
-    topics = [item.lower() for name, items in FIELDS.items() if name not in generic for item in items]
+    items = [item.lower() for name, listed in topics().items() if name not in generic for item in listed]
     asked = "\n".join(p.text.lower() for p in builtin().prompts if p.domain not in ("summarise", "fix"))
-    assert [topic for topic in topics if re.search(rf"(?<!\w){re.escape(topic)}(?!\w)", asked)] == []
+    assert [topic for topic in items if re.search(rf"(?<!\w){re.escape(topic)}(?!\w)", asked)] == []
 
 
 @pytest.mark.parametrize(
@@ -144,3 +146,10 @@ def test_prompts_and_suites_are_values() -> None:
     assert builtin() == builtin()
     with pytest.raises(FrozenInstanceError):
         SMALL.name = "other"  # type: ignore[misc]
+
+
+def test_the_builtin_suite_is_the_one_that_earlier_benchmarks_ran() -> None:
+    """A hash of what version 0.2 gave."""
+    data = [[p.id, p.domain, p.text, p.answer] for p in builtin().prompts]
+    digest = hashlib.sha256(json.dumps(data, ensure_ascii=False).encode()).hexdigest()
+    assert digest == "e8b11c8264e9daccb9897c7bfb02b39fbf257144df804e7c673db0c381849c17"
