@@ -152,9 +152,7 @@ def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: A
 
 def _save(bench: Bench, path: Path) -> None:
     text = dumps(bench, {"rows": [row.to_json() for row in rows_of(bench)]})
-    for secret in secrets(environment()):
-        text = text.replace(secret, "[secret]")
-    write(text, path)
+    write(secrets(environment()).strike_json(text), path)
 
 
 def _compare(options: argparse.Namespace) -> int:

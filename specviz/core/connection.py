@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from specviz.core.errors import SettingsError
+from specviz.core.secrets import MARK, Secrets
 from specviz.core.settings import Settings, without_secrets
 
 CEREBRAS_URL = "https://api.cerebras.ai/v1"
@@ -19,12 +20,12 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A text that prints as dots."""
+    """A text that never prints."""
 
     value: str = field(repr=False)
 
     def __str__(self) -> str:
-        return "•••" if self.value else ""
+        return MARK if self.value else ""
 
     __repr__ = __str__
 
@@ -54,10 +55,9 @@ class Connection:
     patience_s: float = 180.0
 
     @property
-    def secrets(self) -> tuple[str, ...]:
-        """Texts that must be struck out of whatever a server or a library says."""
-        hidden = self.url.value.rstrip("/") != self.shown
-        return tuple(s for s in (self.key.value, self.url.value if hidden else "") if s)
+    def secrets(self) -> Secrets:
+        """What must be struck out of whatever a server or a library says."""
+        return Secrets([self.key.value], [self.url.value])
 
 
 def connection(settings: Settings, variables: Mapping[str, str], key: Secret | None = None) -> Connection:

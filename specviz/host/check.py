@@ -49,8 +49,5 @@ class Check(Task):
                 tried = try_draft(pair.drafter, pair.target, settings, self.report, self.cancelled)
         finally:
             pair.close()
-        text = tried.text
-        for secret in secrets(environment(), self._key):
-            # A server may answer with what it was sent.
-            text = text.replace(secret, "[secret]")
-        self.result = dataclasses.replace(tried, text=text)
+        # A server may answer with what it was sent.
+        self.result = dataclasses.replace(tried, text=secrets(environment(), self._key).strike(tried.text))

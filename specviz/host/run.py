@@ -47,7 +47,7 @@ class Run(Job):
         self.state = RunState()
         self.pace = Pace()
         self.rounds_computed = 0
-        self._secrets = tuple(map(Secret, secrets(environment(), key)))
+        self._secrets = secrets(environment(), key)
         self._events: list[Event] = []
         self._whole = 0
         self._queue: deque[Event] = deque()
@@ -106,7 +106,7 @@ class Run(Job):
         over, since the key is forgotten at the end and could not be struck out later.
         """
         if self._secrets:
-            event = trace.without(event, [s.value for s in self._secrets])
+            event = trace.without(event, self._secrets)
         while self.full and not self._stop.wait(0.05):
             if self.cancelled():
                 return False
@@ -135,5 +135,5 @@ class Run(Job):
 
     def finish(self) -> None:
         """Mark the end: nothing more will come, and no key is needed."""
-        self._secrets = ()
+        self._secrets = trace.NO_SECRETS
         super().finish()

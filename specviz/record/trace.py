@@ -20,9 +20,11 @@ from typing import Any, TextIO
 from specviz import __version__
 from specviz.core.errors import TraceError
 from specviz.core.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
+from specviz.core.secrets import Secrets
 from specviz.core.settings import Settings
 
 SCHEMA = 1
+NO_SECRETS = Secrets()
 _PACKAGES = ("numpy", "mlx", "mlx-lm", "transformers", "tokenizers")
 
 
@@ -67,45 +69,27 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def line(data: dict[str, Any], secrets: Iterable[str] = ()) -> str:
-    """One JSON line with its newline. The text of `secrets` is struck out, wherever it came from."""
-    hidden = tuple(secrets)
-    text = _dump(data)
-    return (_dump(_struck(data, hidden)) if _holds(text, hidden) else text) + "\n"
+def line(data: dict[str, Any], secrets: Secrets = NO_SECRETS) -> str:
+    """One JSON line with its newline, with the secrets struck out."""
+    return secrets.strike_json(_dump(data)) + "\n"
 
 
-def without(event: Event, secrets: Iterable[str]) -> Event:
-    """The event, or one that is equal but for the `secrets` in its texts."""
-    hidden, data = tuple(secrets), to_json(event)
-    return from_json(_struck(data, hidden)) if _holds(_dump(data), hidden) else event
+def without(event: Event, secrets: Secrets) -> Event:
+    """The event, or one that is equal but for the secrets in its texts."""
+    text = _dump(to_json(event))
+    struck = secrets.strike_json(text)
+    return event if struck == text else from_json(json.loads(struck))
 
 
 def _dump(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _holds(text: str, secrets: tuple[str, ...]) -> bool:
-    # As they stand inside a JSON string.
-    return any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets)
-
-
-def _struck(value: Any, secrets: tuple[str, ...]) -> Any:
-    if isinstance(value, dict):
-        return {name: _struck(v, secrets) for name, v in value.items()}
-    if isinstance(value, list):
-        return [_struck(v, secrets) for v in value]
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, "[secret]")
-    return value
-
-
-def lines(settings: Settings, events: Iterable[Event], secrets: Iterable[str] = ()) -> Iterator[str]:
+def lines(settings: Settings, events: Iterable[Event], secrets: Secrets = NO_SECRETS) -> Iterator[str]:
     """A whole trace, line by line."""
-    hidden = tuple(secrets)
-    yield line(header(settings), hidden)
+    yield line(header(settings), secrets)
     for event in events:
-        yield line(to_json(event), hidden)
+        yield line(to_json(event), secrets)
 
 
 class TraceWriter:
@@ -114,14 +98,14 @@ class TraceWriter:
     Args:
         path: the file; its folder is made.
         settings: for the header.
-        secrets: texts that are struck out, see `specviz.setup.environment.secrets`.
+        secrets: what is struck out, see `specviz.setup.environment.secrets`.
 
     Raises:
         TraceError: the file cannot be written.
     """
 
-    def __init__(self, path: Path, settings: Settings, secrets: Iterable[str] = ()) -> None:
-        self._path, self._settings, self._secrets = path, settings, tuple(secrets)
+    def __init__(self, path: Path, settings: Settings, secrets: Secrets = NO_SECRETS) -> None:
+        self._path, self._settings, self._secrets = path, settings, secrets
         self._file: TextIO | None = None
 
     def __enter__(self) -> TraceWriter:

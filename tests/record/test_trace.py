@@ -17,6 +17,7 @@ import pytest
 from specviz.core.decoding import speculative
 from specviz.core.errors import TraceError
 from specviz.core.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
+from specviz.core.secrets import Secrets
 from specviz.core.settings import Settings
 from specviz.record import trace
 from specviz.record.state import RunState
@@ -148,10 +149,10 @@ def test_a_missing_file_and_an_unwritable_one_are_said(tmp_path: Path) -> None:
 def test_a_key_is_struck_out_wherever_it_came_from(tmp_path: Path, events: list[Event]) -> None:
     key = 'csk-"planted"-key-123'
     leaky = Settings(system=f"my key is {key}")
-    with trace.TraceWriter(tmp_path / "t.jsonl", leaky, secrets=[key]) as writer:
+    with trace.TraceWriter(tmp_path / "t.jsonl", leaky, secrets=Secrets([key])) as writer:
         for event in events:
             writer.write(event)
-    for text in ("".join(trace.lines(leaky, events, [key])), (tmp_path / "t.jsonl").read_text()):
+    for text in ("".join(trace.lines(leaky, events, Secrets([key]))), (tmp_path / "t.jsonl").read_text()):
         assert key not in text and "planted" not in text and "[secret]" in text
 
 
@@ -161,7 +162,7 @@ def test_kill_9_leaves_every_complete_round(tmp_path: Path) -> None:
     code = f"""
 import time, numpy as np
 from pathlib import Path
-from specviz import trace
+from specviz.record import trace
 from specviz.core.decoding import speculative
 from tests.toys import TOKENIZER, toy_draft, toy_target
 from specviz.core.settings import Settings
@@ -191,15 +192,15 @@ with trace.TraceWriter(Path({str(path)!r}), s) as w:
 
 def test_an_event_with_a_secret_is_replaced_and_any_other_is_left_alone(events: list[Event]) -> None:
     leaky = Error("RefusedError", 'the key "sk-1234567" is bad', "see sk-1234567")
-    assert trace.without(leaky, ["sk-1234567", "other"]) == Error(
+    assert trace.without(leaky, Secrets(["sk-1234567", "other"])) == Error(
         "RefusedError", 'the key "[secret]" is bad', "see [secret]"
     )
-    assert all(trace.without(e, ["sk-1234567"]) is e for e in events)
+    assert all(trace.without(e, Secrets(["sk-1234567"])) is e for e in events)
 
 
 def test_a_secret_of_digits_leaves_numbers_alone(events: list[Event]) -> None:
     started = dataclasses.replace(events[0], started_at=1795842622.5, prompt_text="it is 1795842622")  # type: ignore[type-var]
-    text = trace.line(to_json(started), ["1795842622"])
+    text = trace.line(to_json(started), Secrets(["1795842622"]))
     assert json.loads(text)["started_at"] == 1795842622.5 and json.loads(text)["prompt_text"] == "it is [secret]"
 
 

@@ -23,13 +23,13 @@ from openai import Stream
 from specviz.core.connection import Connection
 from specviz.core.errors import RefusedError, SettingsError, StoppedError
 from specviz.core.ports import OnProgress, Progress
+from specviz.net.redaction import LogRedactor, message_in, message_of, words
 from specviz.targets.completions.values import Engine, Piece, Reply, Request
 from specviz.targets.completions.wire import dialect
 from specviz.targets.completions.wire.address import address_of, authorization_of, below
 from specviz.targets.completions.wire.faults import Fault, broken, fault_of, given_up, unreachable, unusable
 from specviz.targets.completions.wire.flight import POLL_S, Flight, Wires
 from specviz.targets.completions.wire.pieces import PieceReader
-from specviz.targets.completions.wire.redaction import LogRedactor, Redactor, message_of, said
 
 T = TypeVar("T")
 
@@ -107,7 +107,7 @@ class HttpCompletions:
     ) -> None:
         self._connection, self._model, self._backoff = connection, model, backoff
         self._on_progress, self._cancelled = on_progress, cancelled
-        self._redactor = Redactor(connection)
+        self._secrets = connection.secrets
         self._authorization = authorization_of(connection)
         self._address = address_of(connection)
         self._wires, self._local = Wires(), threading.local()
@@ -119,7 +119,7 @@ class HttpCompletions:
         self._client = openai.OpenAI(
             api_key="-", base_url=connection.shown, timeout=timeout, max_retries=0, http_client=self._http
         )
-        self._logs = LogRedactor(self._redactor)
+        self._logs = LogRedactor(self._secrets)
         self._logs.hang()
 
     def complete(self, request: Request, *, engine: Engine = "") -> Reply:
@@ -196,12 +196,12 @@ class HttpCompletions:
         growing = tenacity.wait_exponential_jitter(
             multiplier=backoff.first_s, max=backoff.longest_s, jitter=backoff.jitter_s
         )
-        words = ""
+        shown = ""
 
         def wait(state: tenacity.RetryCallState) -> float:
-            nonlocal words
+            nonlocal shown
             fault = _fault_in(state)
-            words = fault.words
+            shown = fault.words
             return growing(state) if fault.after_s is None else fault.after_s
 
         too_late = tenacity.stop_before_delay(self._connection.patience_s)
@@ -214,7 +214,7 @@ class HttpCompletions:
             retry=tenacity.retry_if_exception(lambda exc: isinstance(exc, Fault) and exc.passing),
             wait=wait,
             stop=enough,
-            sleep=lambda seconds: self._pause(seconds, words),
+            sleep=lambda seconds: self._pause(seconds, shown),
             reraise=True,
         )
         try:
@@ -269,7 +269,7 @@ class HttpCompletions:
 
         (response,) = Flight(self._guarded(work), self._wires).parts(self._checker(attempt))
         self._answered = True
-        return self._read(response), {k.lower(): self._redactor.strike(v) for k, v in response.headers.items()}
+        return self._read(response), {k.lower(): self._secrets.strike(v) for k, v in response.headers.items()}
 
     def _streamed(self, url: str, body: dict[str, Any]) -> Generator[Piece]:
         now = time.perf_counter()
@@ -332,7 +332,7 @@ class HttpCompletions:
         except RefusedError as exc:
             error = exc
         names = self._names() if error.status == 404 else ()
-        if names and self._redactor.words(self._model) not in names:
+        if names and words(self._model, self._secrets) not in names:
             more = " and more" if len(names) > _NAMES else ""
             error = RefusedError(error.message, f"The server has: {', '.join(names[:_NAMES])}{more}.", error.status)
         raise error
@@ -344,7 +344,7 @@ class HttpCompletions:
                 names = [m["id"] for m in listed["data"] if isinstance(m["id"], str)]
             except (Fault, LookupError, TypeError):
                 names = []
-            self._models = tuple(self._redactor.words(name) for name in names)
+            self._models = tuple(words(name, self._secrets) for name in names)
         return self._models
 
     # What leaves and what comes.
@@ -370,8 +370,8 @@ class HttpCompletions:
             if begun and not _framed(response):
                 fault = broken("broke off its answer", shown)
             else:
-                words = said(data, self._redactor)
-                fault = unusable("answered with something that is no JSON" + (f" ({words})" if words else ""), shown)
+                text = message_in(data, self._secrets)
+                fault = unusable("answered with something that is no JSON" + (f" ({text})" if text else ""), shown)
         if fault is not None:
             raise fault
         self._check_error(body)
@@ -391,7 +391,7 @@ class HttpCompletions:
         shown = self._connection.shown
         cause = exc.__cause__
         if isinstance(exc, openai.APIStatusError):
-            return self._fault_of_status(exc.status_code, said(exc.response.content, self._redactor), exc.response)
+            return self._fault_of_status(exc.status_code, message_in(exc.response.content, self._secrets), exc.response)
         if isinstance(cause, httpx2.ConnectTimeout | httpx2.ConnectError):
             return self._no_connection(cause)
         if isinstance(exc, openai.APITimeoutError):
@@ -399,7 +399,7 @@ class HttpCompletions:
         if isinstance(exc, openai.APIConnectionError):
             if isinstance(cause, httpx2.ProxyError):
                 return unreachable(
-                    f"the proxy refuses ({self._redactor.words(str(cause))})", shown, "Check HTTPS_PROXY."
+                    f"the proxy refuses ({words(str(cause), self._secrets)})", shown, "Check HTTPS_PROXY."
                 )
             if isinstance(cause, httpx2.DecodingError):
                 return unusable("sent an answer that cannot be unpacked", shown)
@@ -409,13 +409,13 @@ class HttpCompletions:
         if isinstance(exc, ValueError | RecursionError):  # an event of a stream that is no JSON
             whole = _framed(self._local.attempt.response)
             return unusable("sent something that is no JSON", shown) if whole else broken("broke off its answer", shown)
-        words = self._redactor.words(f"{type(exc).__name__}: {exc}")
-        return unusable(f"sent what cannot be read ({words})", shown)
+        text = words(f"{type(exc).__name__}: {exc}", self._secrets)
+        return unusable(f"sent what cannot be read ({text})", shown)
 
     def _no_connection(self, cause: Exception) -> Fault:
         shown, certificate = self._connection.shown, _certificate_error(cause)
         if certificate is not None:
-            why = self._redactor.words(certificate.verify_message)
+            why = words(certificate.verify_message, self._secrets)
             remedy = "Set SSL_CERT_FILE to the certificate of whoever signed it, if you trust them."
             return unreachable(f"its certificate cannot be trusted ({why})", shown, remedy)
         if self._answered:
@@ -423,7 +423,7 @@ class HttpCompletions:
             return broken("takes no connections", shown, "Is the server still running?")
         if isinstance(cause, httpx2.ConnectTimeout):
             return unreachable(f"no connection within {self._connection.connect_s:g} s", shown)
-        return unreachable(self._redactor.words(str(cause)) or "no connection", shown)
+        return unreachable(words(str(cause), self._secrets) or "no connection", shown)
 
     def _fault_of_status(self, status: int, words: str, response: httpx2.Response | None) -> Fault:
         headers = {k.lower(): v for k, v in response.headers.items()} if response is not None else {}
@@ -434,10 +434,12 @@ class HttpCompletions:
 
     def _fault_inside(self, body: Mapping[str, Any]) -> Fault:
         """An error that came in the body of a 200, or in a stream."""
-        words, status = message_of(body, self._redactor), _status_in(body)
+        message, status = message_of(body, self._secrets), _status_in(body)
         if status is not None:
-            return self._fault_of_status(status, words, None)
-        return unusable(f"reports an error{f': {words}' if words else ''}", self._connection.shown, "See what it says.")
+            return self._fault_of_status(status, message, None)
+        return unusable(
+            f"reports an error{f': {message}' if message else ''}", self._connection.shown, "See what it says."
+        )
 
 
 def _http_client(

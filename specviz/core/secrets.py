@@ -1,0 +1,98 @@
+"""What must not be written or shown, and the one way to strike it out.
+
+A server may repeat in an error message what it was sent, and so may a library in its log. Everything that specviz
+writes or shows of them passes through `Secrets`.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterable
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+from specviz.core.errors import SettingsError
+from specviz.core.settings import without_secrets
+
+#: Stands in place of a secret.
+MARK = "[secret]"
+#: Shorter texts are not secret: "EMPTY" and "dummy" are common keys of local servers, and striking out a short word
+#: would damage ordinary text.
+SHORTEST = 6
+
+#: A JSON string, with the colon behind it where it is the name of a field.
+_JSON_STRING = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?')
+
+
+class Secrets:
+    """Strikes secret texts out of any text, in every way in which they may be quoted there.
+
+    Args:
+        texts: keys and passwords.
+        urls: base URLs; secret in them is whatever they hold beside the address (user, password, query, fragment).
+    """
+
+    __slots__ = ("_forms", "_json_forms")
+
+    def __init__(self, texts: Iterable[str] = (), urls: Iterable[str] = ()) -> None:
+        found = {*texts, *(part for url in urls for part in _hidden_in(url.strip()))}
+        forms = {form for text in found if len(text) >= SHORTEST for form in _quoted(text)}
+        # The longest first: one secret may hold another.
+        self._forms = tuple(sorted(forms, key=len, reverse=True))
+        self._json_forms = tuple({escaped for form in self._forms for escaped in _in_json(form)})
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def __repr__(self) -> str:
+        return f"Secrets({MARK})" if self else "Secrets()"
+
+    def __reduce__(self) -> str:
+        raise TypeError("secrets are never stored")
+
+    def strike(self, text: str) -> str:
+        """The text with `MARK` in place of each secret."""
+        for form in self._forms:
+            text = text.replace(form, MARK)
+        return text
+
+    def strike_json(self, text: str) -> str:
+        """A JSON text with `MARK` in place of each secret in its strings; field names and numbers stay."""
+        # Most texts hold none, and this is asked of every event.
+        if not any(form in text for form in self._json_forms):
+            return text
+        return _JSON_STRING.sub(self._strike_value, text)
+
+    def _strike_value(self, found: re.Match[str]) -> str:
+        string, colon = found.groups()
+        return found[0] if colon else json.dumps(self.strike(json.loads(string)), ensure_ascii=False)
+
+
+def _hidden_in(url: str) -> list[str]:
+    """The whole URL where there is more to it than an address, and the parts that an address does not have."""
+    if not url:
+        return []
+    try:
+        parts = urlsplit(url)
+        if without_secrets(url) == url.rstrip("/"):
+            return []
+    except (ValueError, SettingsError):
+        return [url]
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    found = [url, user, password, parts.username or "", parts.password or "", parts.query, parts.fragment]
+    if user or password:
+        basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+        found += [basic, basic.rstrip("=")]
+    return found + [value for _, value in parse_qsl(parts.query)]
+
+
+def _quoted(text: str) -> tuple[str, ...]:
+    """The text plain, and as it stands in a URL, in HTML and in JSON."""
+    return (text, quote(text, safe=""), quote_plus(text), html.escape(text), *_in_json(text))
+
+
+def _in_json(text: str) -> tuple[str, str]:
+    """The text as it stands inside a JSON string, with and without characters beyond ASCII."""
+    return json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
