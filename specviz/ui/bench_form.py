@@ -25,7 +25,7 @@ TEMPERATURES = (0.0, 0.3, 0.7, 1.0)
 _BUILTIN, _FILE = "Built-in", "A file of mine"
 _BAD_ROWS_SHOWN = 20
 _SUITE_HELP = (
-    "GSM8K, HumanEval (also .gz), Spec-Bench's question.jsonl, or any JSONL or CSV with a column of prompts. "
+    "GSM8K, HumanEval (also .gz), Spec-Bench's question.jsonl, or any JSONL, CSV or Parquet with a column of prompts. "
     "It stays on this machine."
 )
 
@@ -144,7 +144,7 @@ def _suite() -> tuple[Suite | None, str]:
 
 def _uploaded() -> Suite | None:
     file = st.file_uploader(
-        "File of prompts", ["jsonl", "json", "csv", "tsv", "gz"], key="bench_file", help=_SUITE_HELP
+        "File of prompts", ["jsonl", "json", "csv", "tsv", "gz", "parquet"], key="bench_file", help=_SUITE_HELP
     )
     found_out = "found out"
     kind = st.selectbox("Format", (found_out, *KINDS), key="bench_kind", persist_state="session")
@@ -158,7 +158,7 @@ def _uploaded() -> Suite | None:
     if loaded.bad:
         with st.expander(f":orange[{len(loaded.bad):,} rows cannot be used]"):
             for row in loaded.bad[:_BAD_ROWS_SHOWN]:
-                st.caption(f"Line {row.line}: {words.escape_markdown(row.why)}")
+                st.caption(f"{loaded.unit.capitalize()} {row.line}: {words.escape_markdown(row.why)}")
         if not st.checkbox("Leave them out", key="bench_skip_bad", persist_state="session"):
             raise SettingsError(
                 f"{len(loaded.bad):,} rows of the file cannot be used.", "Mend them, or tick “Leave them out”."

@@ -46,7 +46,7 @@ def test_a_limit_stops_in_front_of_what_is_bad(bad: Path) -> None:
 
 
 def test_what_is_about_a_file_needs_one() -> None:
-    with pytest.raises(SettingsError, match="--column is about a file"):
+    with pytest.raises(SettingsError, match="--column describes a file"):
         suite("--column", "q")
 
 

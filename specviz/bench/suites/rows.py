@@ -1,17 +1,48 @@
-"""The rows of a file with prompts: JSON lines or CSV, each with the line where it begins."""
+r"""The rows of a file of prompts, each with the line where it begins: JSON lines, CSV or Parquet.
+
+Rows are read one after another, so that a file of any size is never in memory as a whole. The readers of pandas give
+no line numbers and lose a whole chunk for one bad row, so `json` and `csv` parse the text here, and pyarrow Parquet.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
+import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any
+from itertools import chain, count
+from typing import Any, BinaryIO, NamedTuple, cast
 
-from specviz.bench.suites.text import Line
 from specviz.core.errors import SettingsError
+
+#: Characters that a line may have. A longer one is not a prompt that a model could read.
+MAX_LINE = 1_000_000
+_TOO_LONG = f"the line is longer than {MAX_LINE:,} characters"
+
+#: Longest first: the mark of UTF-32 begins as that of UTF-16 does.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+#: Stands for bytes that are not in the encoding. Decoders never give half of a surrogate pair, so no text has it.
+_UNREADABLE = "\udcff"
+_BATCH = 256
+
+
+class Line(NamedTuple):
+    """A line of a text file: its number from 1, its text with the line end, why it cannot be used ("" if it can)."""
+
+    number: int
+    text: str
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +50,7 @@ class PromptRow:
     """A row of a file.
 
     Attributes:
-        line: number of the line where it begins, from 1.
+        line: the number of the line where it begins, or of the row in a Parquet file; from 1.
         fields: by name in lower case; of names that differ only in their case the first.
         why: why it cannot be used; empty where it can.
     """
@@ -29,6 +60,41 @@ class PromptRow:
     why: str = ""
 
 
+def is_parquet(stream: BinaryIO) -> bool:
+    """Whether the first bytes of a seekable stream are those of a Parquet file."""
+    return _start(stream, 4) == b"PAR1"
+
+
+def parquet_rows(stream: BinaryIO, wanted: Collection[str]) -> tuple[list[str], Iterator[PromptRow]]:
+    """The names of all columns, and the rows with the columns that are `wanted` (in lower case), batch by batch.
+
+    Raises:
+        SettingsError: the file is damaged; also while rows are read.
+    """
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    @contextmanager
+    def damage() -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError, ValueError, OverflowError) as exc:
+            raise SettingsError(f"The Parquet file is damaged: {exc}.", "Fetch it again.") from exc
+
+    def rows() -> Iterator[PromptRow]:
+        number = count(1)
+        columns = [name for name in names if name.strip().lower() in wanted]
+        with damage():
+            for batch in file.iter_batches(_BATCH, columns=columns):
+                for fields in batch.to_pylist():
+                    yield PromptRow(next(number), _by_lower_name(fields.items()))
+
+    with damage():
+        file = ParquetFile(stream)
+        names: list[str] = file.schema_arrow.names
+    return names, rows()
+
+
 def json_rows(lines: Iterator[Line]) -> Iterator[PromptRow]:
     """One object per line; blank lines are left out.
 
@@ -36,45 +102,27 @@ def json_rows(lines: Iterator[Line]) -> Iterator[PromptRow]:
         SettingsError: the file is one JSON array.
     """
     filled = (line for line in lines if line.why or line.text.strip())
-    for count, line in enumerate(filled):
-        if count == 0 and _opens_an_array(line.text):
+    for position, line in enumerate(filled):
+        if position == 0 and re.match(r"\s*\[\s*(\{|\]?\s*$)", line.text):
             raise SettingsError(
-                "The file is one JSON array; what is read here is one JSON object per line.",
+                "The file is one JSON array, and one JSON object per line is needed.",
                 "Turn it into lines first, for example with: jq -c '.[]' in.json > out.jsonl",
             )
         yield _json_row(line)
-
-
-def csv_rows(lines: Iterator[Line]) -> Iterator[PromptRow]:
-    """Rows under a first line that names the columns, parted by commas, semicolons or tabs; blank lines are left out.
-
-    Raises:
-        SettingsError: the line with the names cannot be read.
-    """
-    first = next((line for line in lines if line.why or line.text.strip()), None)
-    if first is None:
-        return
-    feed = _Feed(chain([first], lines))
-    # `strict`, or a quote that is never closed would silently swallow all rows that follow.
-    table = csv.reader(feed, delimiter=max(",;\t", key=first.text.count), strict=True)
-    header = _header(feed, table)
-    while (values := feed.next_row(table)) is not None:
-        if not feed.blank:
-            yield _csv_row(feed, header, values)
 
 
 def _json_row(line: Line) -> PromptRow:
     if line.why:
         return PromptRow(line.number, why=line.why)
     try:
-        # Tabs and NULs inside a string are forgiven: what is meant is clear.
+        # Tabs and NULs inside a string are accepted: the meaning is clear.
         value = json.loads(line.text, strict=False)
     except RecursionError:
         return PromptRow(line.number, why="its JSON is nested too deeply")
     except ValueError as exc:
         return PromptRow(line.number, why=_not_json(line.text, exc))
     if not isinstance(value, dict):
-        return PromptRow(line.number, why=f"it is no JSON object but {_KINDS[type(value)]}")
+        return PromptRow(line.number, why=f"it is not a JSON object but {_KINDS[type(value)]}")
     return PromptRow(line.number, _by_lower_name(value.items()))
 
 
@@ -90,14 +138,72 @@ _KINDS = {
 
 def _not_json(text: str, error: ValueError) -> str:
     if "\0" in text:
-        return "it is not JSON: it has NULs between its signs, as UTF-16 has; name the encoding with --encoding"
-    where = f" at character {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-    what = error.msg if isinstance(error, json.JSONDecodeError) else "a number has too many digits"
-    return f"it is not JSON: {what[:1].lower()}{what[1:]}{where}"
+        return "it is not JSON: it has a NUL between its characters, as UTF-16 has; name the encoding with --encoding"
+    if not isinstance(error, json.JSONDecodeError):
+        return "it is not JSON: a number has too many digits"
+    return f"it is not JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.colno}"
 
 
-def _opens_an_array(text: str) -> bool:
-    return re.match(r"\s*\[\s*(\{|\]?\s*$)", text) is not None
+def csv_rows(lines: Iterator[Line]) -> tuple[list[str], Iterator[PromptRow]]:
+    """The column names of the first line, and the rows below it; blank lines are left out.
+
+    Columns are separated by what the first line has most of: commas, semicolons or tabs.
+
+    Raises:
+        SettingsError: the line with the names cannot be read.
+    """
+    first = next((line for line in lines if line.why or line.text.strip()), None)
+    if first is None:
+        return [], iter(())
+    table = _csv_table(chain([first], lines), delimiter=max(",;\t", key=first.text.count))
+    number, header, why = next(table)
+    if why:
+        raise SettingsError(
+            f"Line {number}, which should name the columns, cannot be read: {why}.",
+            "The first line of a CSV file must give a name to each column.",
+        )
+    return header, (_csv_row(number, header, values, why) for number, values, why in table)
+
+
+def _csv_table(lines: Iterator[Line], delimiter: str) -> Iterator[tuple[int, list[str], str]]:
+    """The first line of each row, its values, and why it cannot be used; blank rows are left out."""
+    row: list[Line] = []  # the lines of the current row
+
+    def feed() -> Iterator[str]:
+        for line in lines:
+            row.append(line)
+            # The start of a line that is too long may open a quote; an empty line leaves the rows that follow alone.
+            yield "\n" if line.why == _TOO_LONG else line.text
+
+    # `strict`, or a quote that is never closed would swallow all rows that follow without a word.
+    table = csv.reader(feed(), delimiter=delimiter, strict=True)
+    while True:
+        row.clear()
+        values, why = [], ""
+        try:
+            values = next(table)
+        except StopIteration:
+            return
+        except csv.Error as exc:
+            why = _not_csv(exc) + (f" (until line {row[-1].number})" if len(row) > 1 else "")
+        why = next((line.why for line in row if line.why), why)
+        if why or any(line.text.strip() for line in row):
+            yield row[0].number, values, why
+
+
+def _not_csv(error: csv.Error) -> str:
+    if "unexpected end of data" in str(error):
+        return "a quote is opened and never closed, so everything after it belongs to it"
+    if "field larger than" in str(error):
+        return f"a field is longer than {csv.field_size_limit():,} characters, or its quote is never closed"
+    return f"it is not CSV: {error}"
+
+
+def _csv_row(number: int, header: list[str], values: list[str], why: str) -> PromptRow:
+    if not why and len(values) != len(header):
+        fields = "1 field" if len(values) == 1 else f"{len(values)} fields"
+        why = f"it has {fields}, and the first line names {len(header)}"
+    return PromptRow(number, {} if why else _by_lower_name(zip(header, values, strict=True)), why)
 
 
 def _by_lower_name(items: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
@@ -107,64 +213,90 @@ def _by_lower_name(items: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
     return found
 
 
-class _Feed:
-    """Lines for `csv.reader`, and what was noticed about those of the current row, which may be several."""
+@contextmanager
+def lines_of(stream: BinaryIO, encoding: str | None, *, newline: str) -> Iterator[Iterator[Line]]:
+    r"""The lines of a seekable stream, packed with gzip or not, from its start; it stays open.
 
-    def __init__(self, lines: Iterator[Line]) -> None:
-        self._lines = lines
-        self._start()
+    Args:
+        encoding: None is UTF-8, or what a byte-order mark at the start says.
+        newline: "\n" to end lines there alone, "" also at "\r" and "\r\n".
 
-    def _start(self) -> None:
-        self.first = self.last = 0
-        self.why = ""
-        self.blank = True
-
-    def __iter__(self) -> _Feed:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self.first, self.last = self.first or line.number, line.number
-        self.why = self.why or line.why
-        self.blank = self.blank and not line.why and not line.text.strip()
-        # Half of a line may open a quote; an empty one leaves the rows that follow alone.
-        return "\n" if line.cut else line.text
-
-    def next_row(self, table: Iterator[list[str]]) -> list[str] | None:
-        """The values of the next row, none where `why` says that it is bad; None at the end."""
-        self._start()
+    Raises:
+        SettingsError: no such encoding; or, while lines are read: a damaged gzip file, a disk that fails.
+    """
+    packed = _start(stream, 2) == b"\x1f\x8b"
+    plain = cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb")) if packed else stream
+    with _read_errors(encoding or "utf-8"):
+        chosen = _encoding(plain, encoding)
         try:
-            return next(table, None)
-        except csv.Error as exc:
-            self.why = self.why or self._why(exc)
-            return []
-
-    def _why(self, error: csv.Error) -> str:
-        until = f" (until line {self.last})" if self.last > self.first else ""
-        if "unexpected end of data" in str(error):
-            return f"a quote is opened and never closed, so all that follows is in it{until}"
-        if "field larger than" in str(error):
-            return f"a field is longer than {csv.field_size_limit():,} characters, or its quote is never closed{until}"
-        return f"it is not CSV: {error}{until}"
+            text = io.TextIOWrapper(plain, chosen, errors=_MARK_UNREADABLE, newline=newline)
+        except (LookupError, ValueError) as exc:
+            raise SettingsError(
+                f"There is no text encoding called {encoding!r}.", "Common ones are utf-8, utf-16, cp1252 and gbk."
+            ) from exc
+        try:
+            yield _lines(text, chosen)
+        finally:
+            text.detach()  # else it would close the stream, which belongs to the caller
 
 
-def _header(feed: _Feed, table: Iterator[list[str]]) -> list[str]:
-    header = feed.next_row(table)
-    if header is None or feed.why:
+def _encoding(stream: BinaryIO, wanted: str | None) -> str:
+    if wanted is None:
+        start = _start(stream, 4)
+        return next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8-sig")
+    # A mark is not part of the text, whether or not the name of the encoding says that there is one.
+    return "utf-8-sig" if wanted.lower().replace("_", "-") in ("utf-8", "utf8") else wanted
+
+
+def _start(stream: BinaryIO, size: int) -> bytes:
+    stream.seek(0)
+    start = stream.read(size)
+    stream.seek(0)
+    return start
+
+
+def _lines(text: io.TextIOWrapper, encoding: str) -> Iterator[Line]:
+    name = encoding.removesuffix("-sig").upper()
+    unreadable = f"it has bytes that are not {name}; if the file is in another encoding, name it with --encoding"
+    for number in count(1):
+        line = text.readline(MAX_LINE + 2)
+        if not line:
+            return
+        if number == 1:
+            line = line.removeprefix("\ufeff")  # the encodings utf-16-le and utf-16-be leave it in
+        if len(line.rstrip("\r\n")) > MAX_LINE:
+            rest = line
+            while rest and not rest.endswith(("\n", "\r")):
+                rest = text.readline(MAX_LINE)
+            yield Line(number, line[:80], _TOO_LONG)
+        else:
+            yield Line(number, line, unreadable if _UNREADABLE in line else "")
+
+
+@contextmanager
+def _read_errors(encoding: str) -> Iterator[None]:
+    """What reading a text file may raise, as errors with a remedy."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
         raise SettingsError(
-            f"Line {feed.first}, which should name the columns, cannot be read: {feed.why}.",
-            "The first line of a CSV file must give a name to each column.",
-        )
-    return header
+            f"The gzip file is cut or damaged ({exc}).", "Fetch it again, or unpack what is left of it with gunzip."
+        ) from exc
+    except UnicodeError as exc:
+        raise SettingsError(
+            f"The file cannot be read as {encoding}: {exc}.",
+            "Name another encoding with --encoding; UTF-16 without a byte-order mark is utf-16-le or utf-16-be.",
+        ) from exc
+    except OSError as exc:
+        raise SettingsError(f"The file cannot be read: {exc.strerror or exc}.", "Copy it to another disk.") from exc
 
 
-def _csv_row(feed: _Feed, header: Sequence[str], values: list[str]) -> PromptRow:
-    if feed.why:
-        return PromptRow(feed.first, why=feed.why)
-    if len(values) != len(header):
-        return PromptRow(feed.first, why=f"it has {_fields(len(values))}, the first line names {len(header)}")
-    return PromptRow(feed.first, _by_lower_name(zip(header, values, strict=True)))
+def _mark_unreadable(error: UnicodeError) -> tuple[str, int]:
+    """Replace bytes that cannot be decoded by a mark, so that the lines around them can be read."""
+    if isinstance(error, UnicodeDecodeError):
+        return _UNREADABLE, error.end
+    raise error
 
 
-def _fields(count: int) -> str:
-    return "1 field" if count == 1 else f"{count} fields"
+_MARK_UNREADABLE = "specviz-mark-unreadable"
+codecs.register_error(_MARK_UNREADABLE, _mark_unreadable)

@@ -6,6 +6,8 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -188,6 +190,67 @@ def test_a_prompt_is_kept_as_it_stands() -> None:
     assert texts(read(b'prompt\n"  two \n"\n', "a.csv")) == ["  two \n"]
 
 
+# --- parquet ---------------------------------------------------------------------------------------------------------
+
+
+def parquet(**columns: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def test_a_parquet_file_of_gsm8k_is_read_as_the_hub_has_it(tmp_path: Path) -> None:
+    """levanter#763."""
+    path = tmp_path / "test-00000-of-00001.parquet"
+    path.write_bytes(parquet(question=[GSM8K["question"], "a b"], answer=[GSM8K["answer"], "so #### 3"]))
+    loaded = read_suite(path)
+    assert (loaded.kind, loaded.unit, loaded.bad) == ("gsm8k", "row", ())
+    assert loaded.suite.prompts[0] == BenchPrompt("1", "maths", "How many legs have 3 cats?", "12")
+    assert loaded.suite.prompts[1].answer == "3"
+
+
+def test_parquet_is_known_by_its_first_bytes_and_has_every_kind() -> None:
+    general = read(parquet(Text=["Hi", "Ho"], id=[7, None], category=["a", None], answer=[1, 2]), "own.jsonl")
+    assert general == Loaded(
+        Suite("own", (BenchPrompt("7", "a", "Hi", "1"), BenchPrompt("2", "own", "Ho", "2"))), (), "parquet", "row"
+    )
+    turns = read(parquet(question_id=[81], category=["writing"], turns=[SPEC_BENCH["turns"]]), "question.parquet")
+    assert turns.suite.prompts == read(lines(SPEC_BENCH), "question.jsonl").suite.prompts
+    assert texts(read(parquet(other=["Hi"], blob=[b"x"]), "a.parquet", column=" Other")) == ["Hi"]
+
+
+def test_a_bad_row_of_parquet_is_listed_by_its_number() -> None:
+    loaded = read(parquet(prompt=["a", None, "", "b"]), "own.parquet")
+    assert texts(loaded) == ["a", "b"]
+    assert loaded.bad == (BadRow(2, "its prompt is missing"), BadRow(3, "its prompt is empty"))
+    with pytest.raises(SettingsError, match="own has 2 bad rows: row 2: its prompt is missing; row 3: "):
+        refuse_bad(loaded)
+
+
+def test_a_parquet_file_that_cannot_be_used_is_an_error() -> None:
+    whole = parquet(prompt=["a"] * 9)
+    with pytest.raises(SettingsError, match=r"a.parquet: The Parquet file is damaged: ") as caught:
+        read(whole[:-20], "a.parquet")
+    assert caught.value.remedy
+    with pytest.raises(SettingsError, match="no column called any of prompt, .*; its columns are 'n'"):
+        read(parquet(n=[1]), "a.parquet")
+    with pytest.raises(SettingsError, match="It is a Parquet file, not csv"):
+        read(whole, "a.parquet", kind="csv")
+    with pytest.raises(SettingsError, match="It is not a Parquet file"):
+        read(lines({"prompt": "Hi"}), "a.parquet", kind="parquet")
+    with pytest.raises(SettingsError, match="It is empty: it has no rows"):
+        read(parquet(prompt=pa.array([], pa.string())), "a.parquet")
+    with pytest.raises(SettingsError, match="None of its rows can be used: row 1: its prompt is not a string"):
+        read(parquet(prompt=[5]), "a.parquet")
+
+
+def test_the_rows_of_a_damaged_parquet_page_are_an_error() -> None:
+    data = bytearray(parquet(prompt=[f"prompt {i}" for i in range(1000)]))
+    data[100:140] = b"\xff" * 40
+    with pytest.raises(SettingsError, match="own.parquet: The Parquet file is damaged"):
+        read(bytes(data), "own.parquet")
+
+
 # --- bad rows --------------------------------------------------------------------------------------------------------
 
 HALF = '{"prompt": "\\ud83d"}'
@@ -200,12 +263,12 @@ GOOD = {"prompt": "good"}
         ("not json", "it is not JSON: expecting value at character 1"),
         ('{"prompt": "cut', "it is not JSON: unterminated string"),
         ('{"prompt": "a"} {"prompt": "b"}', "it is not JSON: extra data at character 17"),
-        ("[1, 2]", "it is no JSON object but an array"),
-        ('"text"', "it is no JSON object but a string"),
-        ("12", "it is no JSON object but a number"),
-        ("1.5", "it is no JSON object but a number"),
-        ("true", "it is no JSON object but true or false"),
-        ("null", "it is no JSON object but null"),
+        ("[1, 2]", "it is not a JSON object but an array"),
+        ('"text"', "it is not a JSON object but a string"),
+        ("12", "it is not a JSON object but a number"),
+        ("1.5", "it is not a JSON object but a number"),
+        ("true", "it is not a JSON object but true or false"),
+        ("null", "it is not a JSON object but null"),
         ("9" * 5000, "it is not JSON: a number has too many digits"),
         ("[" * 100_000, "its JSON is nested too deeply"),
         ("{}", "its prompt is missing"),
@@ -214,8 +277,8 @@ GOOD = {"prompt": "good"}
         ('{"prompt": " \\n\\u00a0"}', "its prompt is empty"),
         ('{"prompt": 5}', "its prompt is not a string"),
         ('{"prompt": ["a"]}', "its prompt is not a string"),
-        (HALF, "it has half of a surrogate pair, which is no character"),
-        ('{"prompt": "p", "id": "\\udc00"}', "it has half of a surrogate pair, which is no character"),
+        (HALF, "it has half of a surrogate pair, which is not a character"),
+        ('{"prompt": "p", "id": "\\udc00"}', "it has half of a surrogate pair, which is not a character"),
         (json.dumps({"prompt": "p" * 1_000_000}), "the line is longer than 1,000,000 characters"),
     ],
     ids=lambda value: value[:30],
@@ -230,9 +293,9 @@ def test_a_bad_line_of_json_is_listed_and_the_others_are_read(bad: str, why: str
 @pytest.mark.parametrize(
     ("turns", "why"),
     [
-        (None, "its turns are missing, or no array, or empty"),
-        ([], "its turns are missing, or no array, or empty"),
-        ("text", "its turns are missing, or no array, or empty"),
+        (None, "its turns are missing, or not an array, or empty"),
+        ([], "its turns are missing, or not an array, or empty"),
+        ("text", "its turns are missing, or not an array, or empty"),
         (["a", ""], "its turn 2 is empty"),
         (["a", 3], "its turn 2 is not a string"),
         ([None], "its turn 1 is missing"),
@@ -246,9 +309,9 @@ def test_a_bad_turn_makes_its_row_bad(turns: Any, why: str) -> None:
 @pytest.mark.parametrize(
     ("bad", "line", "why"),
     [
-        ("only one", 5, "it has 1 field, the first line names 2"),
-        ("a,b,c", 5, "it has 3 fields, the first line names 2"),
-        ('"two\nlines"', 5, "it has 1 field, the first line names 2"),
+        ("only one", 5, "it has 1 field, and the first line names 2"),
+        ("a,b,c", 5, "it has 3 fields, and the first line names 2"),
+        ('"two\nlines"', 5, "it has 1 field, and the first line names 2"),
         ("x,", 5, "its prompt is empty"),
         ("x,  ", 5, "its prompt is empty"),
         (",", 5, "its prompt is empty"),
@@ -291,9 +354,9 @@ def test_a_row_of_csv_is_called_by_the_line_where_it_begins() -> None:
 
 def test_bad_rows_are_refused_with_the_first_ten_named() -> None:
     refuse_bad(read(lines(GOOD)))
-    with pytest.raises(SettingsError, match=r"own has 1 bad row: line 2: it is no JSON object but null\.") as caught:
+    with pytest.raises(SettingsError, match=r"own has 1 bad row: line 2: it is not a JSON object but null\.") as caught:
         refuse_bad(read(lines(GOOD, "null")))
-    assert caught.value.remedy == "Mend them, or skip them with --skip-bad; prompts that can be read: 1."
+    assert caught.value.remedy == "Correct them, or skip them with --skip-bad; prompts that can be read: 1."
     with pytest.raises(SettingsError, match="own has 12 bad rows: line 2: ") as caught:
         refuse_bad(read(lines(GOOD, *["null"] * 12)))
     assert caught.value.message.count("line ") == 10
@@ -391,7 +454,7 @@ def test_a_last_character_that_is_cut_makes_its_line_bad() -> None:
 
 def test_utf_16_without_a_mark_is_told_to_be_named() -> None:
     data = '{"prompt": "a"}\n'.encode("utf-16-le")
-    with pytest.raises(SettingsError, match="it has NULs between its signs, as UTF-16 has") as caught:
+    with pytest.raises(SettingsError, match="it has a NUL between its characters, as UTF-16 has") as caught:
         read(data)
     assert "--encoding" in str(caught.value)
     with pytest.raises(SettingsError, match="cannot be read as utf-16") as caught:
@@ -508,9 +571,9 @@ def test_a_kind_with_its_own_columns_takes_no_other(kind: Kind) -> None:
 
 
 def test_an_unknown_kind_is_an_error() -> None:
-    with pytest.raises(SettingsError, match="no format of prompt files called 'parquet'") as caught:
-        read(lines(GOOD), kind="parquet")
-    assert "gsm8k, humaneval, spec-bench, jsonl, csv" in caught.value.remedy
+    with pytest.raises(SettingsError, match="no format of prompt files called 'xml'") as caught:
+        read(lines(GOOD), kind="xml")
+    assert "gsm8k, humaneval, spec-bench, jsonl, csv, parquet" in caught.value.remedy
 
 
 @pytest.mark.parametrize(
