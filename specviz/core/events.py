@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from specviz.core.errors import SpecvizError, TraceError
 from specviz.core.packed import Packed, packed
 
+#: From the best to the worst.
 GuaranteeKind = Literal["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]
+_GUARANTEES: dict[str, GuaranteeKind] = {kind: kind for kind in get_args(GuaranteeKind)}
 
 #: How a round is verified. rows: whole distributions, in one forward pass. scoring: a server scores the given tokens.
 #: prefixes: it takes the block's prefixes in one call and draws a token behind each. generating: it writes on its own.
@@ -55,6 +57,25 @@ class Guarantee:
 
     def __str__(self) -> str:
         return f"BOUNDED({self.epsilon:.2g})" if self.kind == "BOUNDED" else self.kind
+
+    @classmethod
+    def parse(cls, text: str) -> Guarantee:
+        """The guarantee that `str` made this text from, without its reason. Any other text is UNKNOWN."""
+        kind, _, epsilon = text.rstrip(")").partition("(")
+        try:
+            return cls(_GUARANTEES[kind], "", float(epsilon) if epsilon else None)
+        except (KeyError, ValueError):
+            return cls("UNKNOWN", "")
+
+
+def badness(guarantee: Guarantee) -> tuple[int, float]:
+    """Larger is worse: EXACT, BOUNDED by its epsilon, LOSSY, UNKNOWN."""
+    return tuple(_GUARANTEES).index(guarantee.kind), guarantee.epsilon or 0.0
+
+
+def worst(one: Guarantee, *others: Guarantee | None) -> Guarantee:
+    """The worst of some guarantees; of equals the first."""
+    return max([one, *(g for g in others if g is not None)], key=badness)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from specviz.core.events import (
     Error,
     Event,
     Guarantee,
+    GuaranteeKind,
     Metrics,
     RunStarted,
     TimeSplit,
@@ -23,6 +24,7 @@ from specviz.core.events import (
     Weighed,
     from_json,
     to_json,
+    worst,
 )
 
 number = st.floats(allow_nan=False) | st.none()
@@ -159,3 +161,20 @@ def test_damaged_candidates_are_refused(damage: dict[str, object]) -> None:
 def test_the_parts_of_a_split_add_up() -> None:
     total = TimeSplit(100, 10, 5, 1, 60, 4) + TimeSplit(10, 1, 1, 1, 1, 1)
     assert total.wall_ms == 110 and total.other_ms == pytest.approx(25)
+
+
+def test_the_worst_guarantee_of_some_is_kept() -> None:
+    exact, small, large = Guarantee("EXACT", "a"), Guarantee("BOUNDED", "b", 0.01), Guarantee("BOUNDED", "c", 0.2)
+    lossy, unknown = Guarantee("LOSSY", "d"), Guarantee("UNKNOWN", "e")
+    order = [exact, small, large, lossy, unknown]
+    for i, one in enumerate(order):
+        for other in order[: i + 1]:
+            assert worst(other, one) == worst(one, other) == one
+    assert worst(exact, None, Guarantee("EXACT", "other")).reason == "a"
+
+
+@pytest.mark.parametrize("kind", ["EXACT", "LOSSY", "UNKNOWN"])
+def test_a_guarantee_is_read_from_its_text(kind: GuaranteeKind) -> None:
+    assert Guarantee.parse(kind) == Guarantee(kind, "")
+    assert Guarantee.parse("BOUNDED(0.0021)") == Guarantee("BOUNDED", "", 0.0021)
+    assert {Guarantee.parse(text).kind for text in ("", "SURE", "BOUNDED(x)")} == {"UNKNOWN"}

@@ -10,7 +10,7 @@ from typing import Any
 from specviz.bench.statistics import Interval, bootstrap_ratio, bootstrap_share, mean, quartiles
 from specviz.bench.sweep.plan import Cell
 from specviz.bench.sweep.results import Bench, Failure, Trial
-from specviz.core.events import TimeSplit
+from specviz.core.events import Guarantee, TimeSplit, worst
 from specviz.core.tally import rate
 from specviz.record.state import Baseline
 
@@ -42,7 +42,7 @@ class BenchRow:
         proposed, reached, kept: per position of the block.
         split: sums of the steady rounds, in ms.
         same_text: at temperature 0, on how many of the prompts the output is the baseline's own, of how many.
-        guarantee: of its runs; the weakest where they differ.
+        guarantee: of its runs; the worst where they differ.
         failure: why it is not, or not wholly, measured.
     """
 
@@ -173,7 +173,7 @@ def _row(
         billed_completion=_known(t.billed_completion for t in own),
         requests=_known(t.requests for t in own),
         same_text=_same(own, cells, trials, cell),
-        guarantee=_weakest({t.guarantee for t in own}),
+        guarantee=_worst(t.guarantee for t in own),
         domains=_domains(bench, sums, plain if compared else {}),
         failure=failure,
     )
@@ -258,13 +258,10 @@ def _same(
     return (sum(a == b for a, b in both), len(both)) if both else None
 
 
-_ORDER = ("EXACT", "BOUNDED", "LOSSY", "UNKNOWN")
-
-
-def _weakest(guarantees: set[str]) -> str:
-    found = guarantees - {""}
-    rank = {g: next((i for i, kind in enumerate(_ORDER) if g.startswith(kind)), len(_ORDER)) for g in found}
-    return max(sorted(found), key=lambda g: rank[g]) if found else ""
+def _worst(guarantees: Iterable[str]) -> str:
+    """Of the guarantees that runs have; "" where none has one."""
+    named = [Guarantee.parse(text) for text in guarantees if text]
+    return str(worst(*named)) if named else ""
 
 
 def _domains(bench: Bench, sums: Sums, plain: Sums) -> dict[str, Domain]:

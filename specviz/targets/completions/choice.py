@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from specviz.core.errors import IncapableError
-from specviz.core.events import Guarantee, GuaranteeKind, Way
+from specviz.core.events import Guarantee, Way, badness, worst
 from specviz.core.sampling import promise
 from specviz.core.settings import Rule, Sampling, Verification
 from specviz.targets.completions.values import Findings
@@ -14,7 +14,6 @@ from specviz.targets.completions.ways.generating import OWN_TEXT
 from specviz.targets.completions.ways.prefixes import OWN_DRAWS
 from specviz.targets.completions.wire.dialect import sampling_differs
 
-_BADNESS: dict[GuaranteeKind, int] = {"EXACT": 0, "BOUNDED": 1, "UNKNOWN": 2, "LOSSY": 3}
 _LONGEST = 300
 
 
@@ -42,16 +41,6 @@ def choose(
         raise refusals[0]
     best = min(able, key=lambda way: badness(able[way]))
     return best, able[best]
-
-
-def badness(guarantee: Guarantee) -> tuple[int, float]:
-    """Larger is worse."""
-    return _BADNESS[guarantee.kind], guarantee.epsilon or 0.0
-
-
-def worst(one: Guarantee, *others: Guarantee | None) -> Guarantee:
-    """The worst of some; of equals the first."""
-    return max([one, *(g for g in others if g is not None)], key=badness)
 
 
 def _check(way: Way, findings: Findings, sampling: Sampling, rule: Rule) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from specviz.core.errors import LackingError, PairingError, RefusedError
-from specviz.core.events import Guarantee, Way
+from specviz.core.events import Guarantee, Way, worst
 from specviz.core.ports import NO_PROPOSAL, Candidate, Capabilities, Tokenizer, Verdict
 from specviz.core.settings import Rule, Sampling, Verification
-from specviz.targets.completions.choice import choose, worst
+from specviz.targets.completions.choice import choose
 from specviz.targets.completions.costs import Cost, Metered
 from specviz.targets.completions.owed import Owed, settle
 from specviz.targets.completions.reading.texts import exact_text

@@ -165,6 +165,25 @@ def test_greedy_texts_that_differ_are_said() -> None:
     assert rows_of(made)[1].same_text == (0, 1) and "1 of 1 texts are not those of plain decoding" in report.text(made)
 
 
+@pytest.mark.parametrize(
+    ("guarantees", "worst"),
+    [
+        (["BOUNDED(0.0021)", "BOUNDED(0.013)"], "BOUNDED(0.013)"),
+        (["BOUNDED(0.013)", "EXACT"], "BOUNDED(0.013)"),
+        (["EXACT", "LOSSY", "BOUNDED(0.2)"], "LOSSY"),
+        (["UNKNOWN", "LOSSY"], "UNKNOWN"),
+        (["", "EXACT"], "EXACT"),
+        ([], ""),
+    ],
+)
+def test_a_row_has_the_worst_guarantee_of_its_runs(guarantees: list[str], worst: str) -> None:
+    runs = [
+        dataclasses.replace(trial(1, i, tokens=11, rounds=5, accepted=6), guarantee=guarantee)
+        for i, guarantee in enumerate(guarantees)
+    ]
+    assert rows_of(bench(*runs))[1].guarantee == worst
+
+
 def test_csv_and_parquet_hold_the_same_and_no_formula() -> None:
     made = bench(
         trial(0, 0, tokens=11, rounds=11, tested=0),

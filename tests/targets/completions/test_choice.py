@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import IncapableError
-from specviz.core.events import Guarantee
 from specviz.core.settings import Rule, RuleName, Sampling, Verification
-from specviz.targets.completions.choice import choose, worst
+from specviz.targets.completions.choice import choose
 from specviz.targets.completions.values import Findings
 from tests.targets.completions.remotes import findings_of
 
@@ -116,13 +115,3 @@ def test_samplers_that_could_not_be_named_may_be_on(way: Verification) -> None:
     found = findings_of("vllm", own_samplers=True)
     for temperature, kind in ((0.0, "EXACT"), (1.0, "UNKNOWN")):
         assert choose(found, way, Sampling(temperature), Rule(), 300)[1].kind == kind
-
-
-def test_the_worst_of_some_is_kept() -> None:
-    exact, small, large = Guarantee("EXACT", "a"), Guarantee("BOUNDED", "b", 0.01), Guarantee("BOUNDED", "c", 0.2)
-    unknown, lossy = Guarantee("UNKNOWN", "d"), Guarantee("LOSSY", "e")
-    order = [exact, small, large, unknown, lossy]
-    for i, one in enumerate(order):
-        for other in order[: i + 1]:
-            assert worst(other, one) == worst(one, other) == one
-    assert worst(exact, None, Guarantee("EXACT", "other")).reason == "a"
