@@ -20,7 +20,7 @@ from specviz.distill.sources import ToyPrompts, read_prompts
 from specviz.distill.subject import TOY, Subject, open_subject, target_name
 from specviz.distill.teacher import TextRequest
 from specviz.engines.distilled import is_distilled
-from specviz.engines.toy import ToyScorer, ToyTokenizer
+from specviz.engines.toy import DRAFT_NOISE, ToyModel
 from specviz.setup import catalog
 from specviz.store import store
 
@@ -112,7 +112,7 @@ def open_draft(
         PairingError: it is for another target.
     """
     if name == TOY:
-        return Draft(ToyScorer(ToyTokenizer(), catalog.TOY_NOISE), None, catalog.TOY_CONTEXT)
+        return Draft(ToyModel(DRAFT_NOISE).scorer(), None, ToyModel.max_context)
     name = name.removeprefix(_MODEL)
     if is_distilled(store.pull(name, on_progress, cancelled)):
         from specviz.setup import loading

@@ -13,7 +13,7 @@ from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
 from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
 from specviz.engines.mlx.blas import use_fast_blas
-from specviz.engines.toy import ToyScorer, ToyTokenizer
+from specviz.engines.toy import ToyModel, ToyScorer, ToyTokenizer
 from specviz.setup import catalog
 from specviz.store import store
 
@@ -137,5 +137,5 @@ def _toy(cancelled: Callable[[], bool]) -> Subject:
         tokenizer=tokenizer,
         vocabulary=tokenizer.vocabulary,
         stop_ids=tokenizer.stop_ids,
-        max_context=catalog.TOY_CONTEXT,
+        max_context=ToyModel.max_context,
     )

@@ -1,8 +1,7 @@
-"""A pair of toy models that need no download: for tests, demos and teaching.
+"""A pair of toy models that need no download: for tests, demonstrations and teaching.
 
-The target is a table of random logits over a small vocabulary, looked up by the last two tokens. The draft is the
-same table with noise added, so it agrees often and not always. Both are exact distributions that a test can
-compute by hand.
+The target is a table of random logits over a small vocabulary, looked up by the last two tokens. The draft is the same
+table with noise added, so the two agree often but not always. A test can compute both distributions exactly.
 """
 
 from __future__ import annotations
@@ -16,13 +15,19 @@ from specviz.core.ports import Exchange
 from specviz.core.prompt import without_template
 from specviz.core.sampling import Logits
 from specviz.core.vocabulary import Vocabulary
+from specviz.engines.limits import check_context
+
+NAME = "toy"
+#: Standard deviation, in nats, of the noise on the draft's logits. About seven in ten of its tokens are kept.
+DRAFT_NOISE = 0.8
+MAX_CONTEXT = 4096
 
 END = "<|end|>"
 _WORDS = (
     " the a small large model draft drafts target token tokens proposes checks keeps refuses and then so that it "
     "is fast exact one two again text word next reads writes while of in call ."
 ).split(" ")
-# Two tokens that make one character together, as byte-level vocabularies do with emoji.
+# Two tokens that make one character together, as a byte-level vocabulary has for an emoji.
 _HALVES = (b"\xf0\x9f", b"\x98\x80")
 _BYTES = tuple(bytes([b]) for b in range(256))
 
@@ -41,7 +46,7 @@ class ToyTokenizer:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What a draft that was distilled for the toy has to agree with."""
+        """What a draft has to agree with."""
         return Vocabulary("toy", tuple(piece.decode("latin-1") for piece in self._pieces))
 
     def encode(self, text: str) -> list[int]:
@@ -83,8 +88,8 @@ class ToyScorer:
     """Logits from a table, by the last two tokens of the context.
 
     Args:
-        tokenizer: gives the vocabulary; single bytes are never generated.
-        noise: standard deviation, in nats, of what is added to the target's logits; 0 is the target itself.
+        tokenizer: gives the vocabulary. Single bytes are never generated.
+        noise: standard deviation, in nats, of what is added to the target's logits. 0 gives the target.
         seed: of both tables.
     """
 
@@ -93,12 +98,21 @@ class ToyScorer:
         self._row = cache(self._make_row)
 
     def score(self, token_ids: Sequence[int], rows: int) -> Logits:
-        """(rows, V) logits after each of the last `rows` ids."""
+        """(rows, V) logits after each of the last `rows` ids.
+
+        Raises:
+            PromptError, ValueError: see `check_context`.
+        """
+        check_context(token_ids, rows, name=NAME, vocab_size=self._tokenizer.vocab_size, max_context=MAX_CONTEXT)
         ids = [self._tokenizer.end_id, *token_ids]
         return np.stack([self._row(ids[i - 1], ids[i]) for i in range(len(ids) - rows, len(ids))])
 
+    def score_blocks(self, context_ids: Sequence[int], blocks: Sequence[Sequence[int]]) -> list[Logits]:
+        """Rows of several blocks behind the same context, (len(block) + 1, V) for each."""
+        return [self.score([*context_ids, *block], len(block) + 1) for block in blocks]
+
     def reset(self) -> None:
-        """There is no cache to forget: the rows do not change."""
+        """The toy has no cache."""
 
     def _make_row(self, before: int, last: int) -> Logits:
         n, end = self._tokenizer.vocab_size, self._tokenizer.end_id
@@ -115,3 +129,26 @@ class ToyScorer:
             noise = np.random.default_rng((self._seed + 1, before, last)).normal(size=n)
             row += np.float32(self._noise) * noise.astype(np.float32)
         return row
+
+
+class ToyModel:
+    """The toy target or, with noise, the toy draft.
+
+    Args:
+        noise: see `ToyScorer`; `DRAFT_NOISE` gives the draft.
+    """
+
+    name = NAME
+    engine = "toy"
+    precision = "float32"
+    max_context = MAX_CONTEXT
+
+    def __init__(self, noise: float = 0.0) -> None:
+        self.tokenizer = ToyTokenizer()
+        self.vocabulary = self.tokenizer.vocabulary
+        self.stop_ids = self.tokenizer.stop_ids
+        self._noise = noise
+
+    def scorer(self) -> ToyScorer:
+        """Scorers of one toy give equal rows."""
+        return ToyScorer(self.tokenizer, self._noise)

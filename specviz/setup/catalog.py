@@ -20,7 +20,7 @@ from specviz.core.ports import Capabilities, Drafter, OnProgress, Target
 from specviz.core.settings import Settings, split_draft
 from specviz.core.vocabulary import Vocabulary
 from specviz.engines.distilled import check_target, is_distilled, read_description
-from specviz.engines.toy import ToyScorer, ToyTokenizer
+from specviz.engines.toy import DRAFT_NOISE, ToyModel, ToyTokenizer
 from specviz.setup.completions import RemoteBuilder, is_remote, model_of
 from specviz.setup.completions import check as check_remote
 from specviz.setup.environment import environment
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from specviz.engines.mlx.distilled_model import DistilledModel
     from specviz.engines.mlx.language_model import LanguageModel
     from specviz.targets.completions.values import Findings
-
-#: How far the toy draft is from the toy target, in nats; about seven of ten of its tokens are kept.
-TOY_NOISE = 0.8
-TOY_CONTEXT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,9 +315,9 @@ class Builder:
         from specviz.targets.local import LocalTarget
 
         if settings.target == "toy":
-            toy = ToyTokenizer()
-            limits = Capabilities(True, toy.vocab_size, TOY_CONTEXT, toy.stop_ids)
-            return _Built(LocalTarget("toy", ToyScorer(toy), toy, limits), toy.stop_ids, toy.vocabulary)
+            toy = ToyModel()
+            limits = Capabilities(True, toy.tokenizer.vocab_size, toy.max_context, toy.stop_ids)
+            return _Built(LocalTarget("toy", toy.scorer(), toy.tokenizer, limits), toy.stop_ids, toy.vocabulary)
         model = self._model(settings.target.partition(":")[2], on_progress, cancelled)
         tokenizer = model.tokenizer
         limits = Capabilities(True, tokenizer.vocab_size, model.max_context, tokenizer.stop_ids)
@@ -362,12 +358,12 @@ class Builder:
         target, stop_ids = built.target, built.stop_ids
         certain = settings.min_confidence or 0.0
         if draft == "toy":
-            toy = ToyTokenizer()
+            toy = ToyModel(DRAFT_NOISE)
             return ModelDrafter(
                 "toy",
-                ToyScorer(toy, TOY_NOISE),
-                toy,
-                max_context=TOY_CONTEXT,
+                toy.scorer(),
+                toy.tokenizer,
+                max_context=toy.max_context,
                 stop_ids=stop_ids,
                 min_confidence=certain,
             )

@@ -1,4 +1,4 @@
-"""A distilled draft, loaded: the weights of `specviz.engines.distilled`'s folder and the map to its target's tokens."""
+"""A distilled draft that MLX runs: the weights of a folder, and the map to its target's tokens."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from specviz.engines.mlx.scorer import MlxScorer
 class DistilledModel:
     """A loaded draft. Only the thread that loaded it may use it: MLX arrays belong to their thread.
 
+    It is no `specviz.core.ports.Model`: it has no tokenizer, and its rows are over a part of its target's tokens.
+
     Attributes:
-        name: as it was asked for.
+        name: as the user gave it.
         model: mlx-lm's `mlx.nn.Module`.
-        vocabulary: which target tokens it has. description: the target that it was trained for.
-        max_context: tokens. parameters: how many.
-        precision: for a person: "float32" or "as stored".
+        vocabulary: which of its target's tokens it has. description: the target that it was trained for.
+        max_context: tokens. parameters: their number.
+        precision: see `LanguageModel`. engine: what runs it.
     """
 
     name: str
@@ -31,6 +33,7 @@ class DistilledModel:
     max_context: int
     parameters: int
     precision: str
+    engine: str = "mlx"
 
     def scorer(self) -> MlxScorer:
         """A new, empty cache. It takes the target's ids, and gives logits (rows, V) over the draft's own tokens."""

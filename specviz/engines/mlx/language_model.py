@@ -1,4 +1,4 @@
-"""An in-process model: weights, tokenizer and as many independent caches as there are users of them."""
+"""A language model that MLX runs: weights, tokenizer, and a cache of its own for every user."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from specviz.core.errors import UnsupportedModelError
+from specviz.core.vocabulary import Vocabulary
 from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.mlx.scorer import MlxScorer, check_rewindable, empty_cache
 from specviz.engines.tokenizer import ModelTokenizer
@@ -24,14 +25,15 @@ class LanguageModel:
     """A loaded model. Only the thread that loaded it may use it: MLX arrays belong to their thread.
 
     Attributes:
-        name: as it was asked for.
+        name: as the user gave it.
         model: mlx-lm's `mlx.nn.Module`, a class that has no type stubs.
         tokenizer: of the same folder.
         config: config.json.
         vocab_size: width of a row of logits, padding included.
         max_context: tokens.
-        parameters: how many.
-        precision: for a person: "float32" or "as stored".
+        parameters: their number.
+        precision: number format of the weights while the model runs: "float32" or "as stored".
+        engine: what runs it.
     """
 
     name: str
@@ -42,6 +44,17 @@ class LanguageModel:
     max_context: int
     parameters: int
     precision: str
+    engine: str = "mlx"
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer's."""
+        return self.tokenizer.vocabulary
+
+    @property
+    def stop_ids(self) -> frozenset[int]:
+        """Tokens that end a generation."""
+        return self.tokenizer.stop_ids
 
     def scorer(self) -> MlxScorer:
         """A new, empty cache over these weights."""
@@ -50,7 +63,7 @@ class LanguageModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """A module that is ready to run, and what its config says.
+    """A module that is ready to run, with what is known about it.
 
     Attributes: see `LanguageModel`.
     """
@@ -67,7 +80,7 @@ def load(name: str, folder: Path, on_step: Callable[[int], None] = lambda step: 
 
     Args:
         name: for messages.
-        on_step: told 0, 1 and 2: how many of the two parts, tokenizer and weights, are loaded.
+        on_step: called with 0, 1 and 2: how many of the two parts, tokenizer and weights, are loaded.
 
     Raises:
         UnsupportedModelError: incomplete folder, unknown architecture, or a cache that cannot be rewound.
@@ -94,9 +107,9 @@ def load(name: str, folder: Path, on_step: Callable[[int], None] = lambda step: 
 def load_weights(name: str, folder: Path) -> Weights:
     """Load a folder's module, without a tokenizer.
 
-    On a CPU the weights become float32, since products with quantised weights do not reach the BLAS, and on x86
-    exponentials are computed by operations that MLX vectorises (`cpu_exp`); on Metal and CUDA, and where float32
-    would not fit the memory, they stay as they are stored.
+    On a CPU the weights become float32, because MLX does not use the BLAS for quantised weights. On x86, exponentials
+    are then computed by operations that MLX vectorises (`cpu_exp`). On Metal and CUDA, and where float32 does not fit
+    into memory, the weights stay as they are stored.
 
     Raises:
         UnsupportedModelError: mlx-lm cannot load it, or its cache cannot be rewound.
@@ -123,7 +136,7 @@ def _max_context(folder: Path, config: dict[str, Any]) -> int:
     except (TypeError, ValueError) as exc:
         raise UnsupportedModelError(
             f"`{key}` in {folder / 'config.json'} must be a number of tokens, not {config[key]!r}.",
-            "Mend it, or fetch the model again.",
+            "Correct it, or fetch the model again.",
         ) from exc
 
 
@@ -134,7 +147,7 @@ def _load_module(folder: Path) -> tuple[Any, dict[str, Any]]:
         model, config = load_model(folder, lazy=True)
     except (ValueError, KeyError, TypeError, RuntimeError, OSError, json.JSONDecodeError) as exc:
         raise UnsupportedModelError(
-            f"The model in {folder} cannot be loaded: {exc}.", "Any folder that mlx-lm loads will do."
+            f"The model in {folder} cannot be loaded: {exc}.", "Give a folder that mlx-lm loads."
         ) from exc
     return model, config
 
@@ -167,13 +180,13 @@ def _to_float32(model: Any) -> Any:
     import mlx.core as mx
     from mlx_lm.utils import dequantize_model
 
-    # Scales first: a weight put together in float16 would be rounded once more.
+    # Scales first: a weight that is computed in float16 would be rounded twice.
     model.set_dtype(mx.float32)
     return dequantize_model(model)
 
 
 def _evaluate(model: Any) -> None:
-    """Read the weights now, so that the first token does not pay for it."""
+    """Read the weights now, so that the first token does not wait for it."""
     import mlx.core as mx
 
     mx.eval(model.parameters())

@@ -1,7 +1,7 @@
-"""Logits of a context's last tokens, with a KV cache that follows the context by itself.
+"""Logits after the last tokens of a context, with a KV cache that follows the context.
 
-Callers always pass the whole context. The cache keeps the longest prefix that it shares with it and forgets the rest,
-so rejected draft tokens disappear without anybody having to say so.
+Callers always pass the whole context. The cache keeps the longest prefix that it shares with the context and drops the
+rest, so no caller has to remove rejected draft tokens.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.core.errors import PromptError, UnsupportedModelError
+from specviz.core.errors import UnsupportedModelError
+from specviz.engines.limits import check_context
 
 CHUNK = 512  # ids per pass of a prefill: bounds memory, and how long a stop has to wait
-# Extra ids in front of the wanted rows that go through the head with them. A pass of their own reads all weights once
-# more: on a CPU that costs as much as the head for about 90 rows.
+# Up to this many ids in front of the wanted rows are computed in the same pass. A pass of their own would read all
+# weights once more, which costs as much on a CPU as the head for about 90 rows.
 _SPARE_ROWS = 64
 _REWINDABLE = {"KVCache", "QuantizedKVCache"}
 
@@ -30,10 +31,10 @@ def empty_cache(model: Any) -> list[Any]:
 
 
 def check_rewindable(cache: Sequence[Any], name: str) -> None:
-    """Refuse a cache from which tokens cannot be taken back.
+    """Refuse a cache from which tokens cannot be removed.
 
-    Speculation takes rejected tokens back in every round. A rotating window or a recurrent state has overwritten
-    what stood there before. ConcatenateKVCache is refused too: its `trim` moves the offset and leaves the keys.
+    Speculation removes rejected tokens in every round. A rotating window or a recurrent state has overwritten the
+    earlier state. ConcatenateKVCache is refused too: its `trim` moves the offset and keeps the keys.
 
     Args:
         cache: see `empty_cache`.
@@ -58,10 +59,10 @@ class MlxScorer:
     Args:
         name: of the model, for messages.
         model: mlx-lm's `mlx.nn.Module`.
-        vocab_size: number of real tokens: ids at or beyond it are refused, and rows of logits there are padding.
+        vocab_size: number of real tokens. Larger ids are refused, and logits from there on are padding.
         max_context: tokens.
-        inputs: (vocab_size,) what the model reads in place of each id, where it has a vocabulary of its own, which
-            its logits are over then; None where it reads the ids themselves.
+        inputs: (vocab_size,) the id that the model reads in place of each given id, for a model with a vocabulary of
+            its own: its logits are over that vocabulary. None where the model reads the given ids.
     """
 
     def __init__(
@@ -98,37 +99,23 @@ class MlxScorer:
             ValueError: `rows` is out of range.
         """
         ids = list(token_ids)
-        self._check(ids, rows)
+        check_context(ids, rows, name=self._name, vocab_size=self._vocab_size, max_context=self._max_context)
         kept = min(_shared(self._ids, ids), len(ids) - rows)
         try:
             self._rewind(kept)
             self._feed(ids[kept : len(ids) - rows])
             logits = self._forward(ids[len(self._ids) :], rows)
         except BaseException:
-            # Some layers may have taken the ids and others not: such a cache is worth nothing.
+            # Some layers may hold the new ids and others not: such a cache cannot be used.
             self.reset()
             raise
         if self._inputs is None:
             logits[:, self._vocab_size :] = -np.inf
         return logits
 
-    def _check(self, ids: list[int], rows: int) -> None:
-        if not ids:
-            raise PromptError("The prompt is empty: there is nothing to continue.", "Give at least one token.")
-        if len(ids) > self._max_context:
-            raise PromptError(
-                f"{len(ids):,} tokens do not fit the context of {self._name}, which is {self._max_context:,} tokens.",
-                "Shorten the prompt.",
-            )
-        if not 1 <= rows <= len(ids):
-            raise ValueError(f"rows must be from 1 to {len(ids)}, not {rows}")
-        real = self._vocab_size
-        low, high = min(ids), max(ids)
-        if low < 0 or high >= real:
-            raise PromptError(
-                f"Token id {low if low < 0 else high} is outside the vocabulary of {self._name}, "
-                f"which has ids 0 to {real - 1}."
-            )
+    def score_blocks(self, context_ids: Sequence[int], blocks: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+        """Rows of several blocks behind the same context, (len(block) + 1, V) for each: see `score`."""
+        return [self.score([*context_ids, *block], len(block) + 1) for block in blocks]
 
     def _rewind(self, length: int) -> None:
         surplus = len(self._ids) - length
@@ -139,13 +126,13 @@ class MlxScorer:
             del self._ids[length:]
 
     def _input(self, ids: list[int]) -> Any:
-        """What the model reads, (1, n). The cache is compared by the ids as they were given, never by these."""
+        """What the model reads, (1, n). The cache is compared by the ids that were given, not by these."""
         import mlx.core as mx
 
         return mx.array([ids]) if self._inputs is None else mx.array(self._inputs[ids])[None]
 
     def _feed(self, ids: list[int]) -> None:
-        """Take ids into the cache whose logits nobody wants, but for a few that can go with the last pass."""
+        """Put ids into the cache whose logits are not wanted. A few of them can go with the last pass instead."""
         import mlx.core as mx
 
         if len(ids) <= _SPARE_ROWS:
@@ -170,7 +157,7 @@ class MlxScorer:
 def _shared(a: Sequence[int], b: Sequence[int]) -> int:
     """Length of the longest common prefix."""
     n = min(len(a), len(b))
-    # The usual case by far, and decided in C: the cache is a prefix of the context.
+    # The usual case, and fast: the cache is a prefix of the context.
     if a[:n] == b[:n]:
         return n
     return next(i for i in range(n) if a[i] != b[i])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specviz.core.errors import PairingError, PromptError, UnsupportedModelError
+from specviz.core.errors import PairingError, UnsupportedModelError
 from specviz.core.ports import Progress
 from specviz.engines.mlx.distilled_model import DistilledModel
 from specviz.engines.toy import ToyTokenizer
@@ -64,13 +64,6 @@ def test_the_cache_follows_the_targets_ids(draft: DistilledModel, monkeypatch: p
     assert fed == [2, 2] and scorer.cached == len(CONTEXT) + 2
     np.testing.assert_allclose(rewound, one_pass(draft.model, [*CONTEXT, 2, 5])[-1:], atol=1e-4)
     np.testing.assert_allclose(scorer.score(CONTEXT[:30], 4), one_pass(draft.model, CONTEXT[:30])[-4:], atol=1e-4)
-
-
-@pytest.mark.parametrize("bad", [TOY.vocab_size, -1])
-def test_ids_outside_the_targets_vocabulary_are_refused(draft: DistilledModel, bad: int) -> None:
-    assert draft.scorer().score([TOY.vocab_size - 1], 1).shape == (1, len(KEPT))
-    with pytest.raises(PromptError, match=f"{bad} is outside .* 0 to {TOY.vocab_size - 1}"):
-        draft.scorer().score([5, bad], 1)
 
 
 def test_what_is_known_about_it(folder: Path) -> None:

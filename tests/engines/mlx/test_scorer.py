@@ -28,23 +28,6 @@ def test_rows_are_those_of_one_pass_without_a_cache(tiny: LanguageModel) -> None
     np.testing.assert_allclose(rows, fresh(tiny, IDS[:40])[-7:], atol=1e-4)
 
 
-def test_generate_rewind_and_regenerate_gives_equal_logits(tiny: LanguageModel) -> None:
-    scorer, context = tiny.scorer(), IDS[:20]
-    first = []
-    for _ in range(12):
-        row = scorer.score(context, 1)[-1]
-        first.append(row)
-        context = [*context, int(row.argmax())]
-    # Another continuation from the same prompt, so that everything generated has to be taken back.
-    scorer.score([*IDS[:20], *IDS[50:58]], 3)
-    context = IDS[:20]
-    for row in first:
-        again = scorer.score(context, 1)[-1]
-        np.testing.assert_allclose(again, row, atol=1e-4)
-        assert int(again.argmax()) == int(row.argmax())
-        context = [*context, int(row.argmax())]
-
-
 def test_the_cache_holds_exactly_the_context_after_a_rejection(tiny: LanguageModel) -> None:
     scorer = tiny.scorer()
     scorer.score(IDS[:30], 5)
@@ -52,12 +35,6 @@ def test_the_cache_holds_exactly_the_context_after_a_rejection(tiny: LanguageMod
     rows = scorer.score(rejected, 2)
     assert scorer.cached == 28
     np.testing.assert_allclose(rows, fresh(tiny, rejected)[-2:], atol=1e-4)
-
-
-def test_the_same_context_again_with_more_rows_is_recomputed(tiny: LanguageModel) -> None:
-    scorer = tiny.scorer()
-    scorer.score(IDS[:30], 1)
-    np.testing.assert_allclose(scorer.score(IDS[:30], 30), fresh(tiny, IDS[:30]), atol=1e-4)
 
 
 @pytest.mark.parametrize("length", [CHUNK, CHUNK + 1, 2 * CHUNK + 3])
@@ -81,14 +58,6 @@ def test_only_new_ids_are_fed(tiny: LanguageModel, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(type(tiny.model), "__call__", counting)
     scorer.score(IDS[:105], 5)
     assert fed == [5]
-
-
-def test_scorers_of_one_model_do_not_see_each_other(tiny: LanguageModel) -> None:
-    one, two = tiny.scorer(), tiny.scorer()
-    expected = one.score(IDS[:30], 1)
-    two.score(IDS[100:140], 1)
-    np.testing.assert_array_equal(one.score(IDS[:30], 1).argmax(), expected.argmax())
-    assert (one.cached, two.cached) == (30, 40)
 
 
 def test_reset_forgets(tiny: LanguageModel) -> None:
@@ -126,21 +95,6 @@ def test_padding_rows_are_masked_and_their_ids_refused(tmp_path: Path) -> None:
     assert np.isneginf(rows[:, real:]).all() and np.isfinite(rows[:, :real]).all()
     with pytest.raises(PromptError, match=f"{real} is outside"):
         padded.scorer().score([5, real], 1)
-
-
-@pytest.mark.parametrize(
-    ("ids", "message"),
-    [([], "empty"), ([5, 100_000], "100000 is outside"), ([-1, 5], "-1 is outside"), ([5] * 2049, "2,048 tokens")],
-)
-def test_what_cannot_be_scored_is_refused(tiny: LanguageModel, ids: list[int], message: str) -> None:
-    with pytest.raises(PromptError, match=message):
-        tiny.scorer().score(ids, 1)
-
-
-@pytest.mark.parametrize("rows", [0, 4])
-def test_rows_out_of_range_are_a_bug(tiny: LanguageModel, rows: int) -> None:
-    with pytest.raises(ValueError, match="from 1 to 3"):
-        tiny.scorer().score([5, 6, 7], rows)
 
 
 def test_a_sliding_window_is_refused_at_load(tmp_path: Path) -> None:
