@@ -32,6 +32,8 @@ OWNERS = {
     "streamlit": ("specviz.ui",),
     "mlx": ("specviz.engines.mlx", "specviz.distill"),
     "mlx_lm": ("specviz.engines.mlx", "specviz.distill"),
+    "httpx2": ("specviz.net", "specviz.server.http"),
+    "openai": ("specviz.targets.completions.wire",),
 }
 CORE_LIBRARIES = {"numpy", "msgspec"}
 

@@ -12,6 +12,9 @@ from typing import Any
 
 from specviz.targets.completions.values import Engine, Prompt, Request
 
+#: The path of the completions API.
+COMPLETIONS = "completions"
+
 _NO_PENALTIES = {"presence_penalty": 0.0, "frequency_penalty": 0.0}
 
 #: Per engine: whatever else it would do to a distribution, switched off.
@@ -103,7 +106,7 @@ def call(request: Request, model: str, engine: Engine) -> tuple[str, dict[str, A
         return "/generate", sglang_body(request)
     if engine == "llamacpp":
         return "/completion", llamacpp_body(request, model)
-    return "completions", body(request, model, engine)
+    return COMPLETIONS, body(request, model, engine)
 
 
 def llamacpp_body(request: Request, model: str) -> dict[str, Any]:

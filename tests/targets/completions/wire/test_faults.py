@@ -1,4 +1,3 @@
-import math
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -6,17 +5,15 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings
 
 from specviz.core.connection import Connection, Secret
 from specviz.core.decoding import speculative
-from specviz.core.errors import RefusedError, UnreachableError
 from specviz.core.events import Done, Error, Event, Metrics, RunStarted, VerifyResult, Way
 from specviz.core.settings import Settings
 from specviz.engines.toy import ToyScorer
-from specviz.targets.completions.wire.faults import fault_of, retry_after_s
-from specviz.targets.completions.wire.transport import Backoff, HttpCompletions
+from specviz.net.repeating import Backoff
+from specviz.targets.completions.wire.transport import HttpCompletions
 from tests.targets.completions.faulty_proxy import FATAL, PASSING, counted, plan, serve_faulty
 from tests.targets.completions.remotes import TOY, remote_target
 from tests.targets.completions.toyserver import ToyServer, serve
@@ -24,47 +21,6 @@ from tests.toys import toy_draft, toy_target
 
 #: No example is too slow on a machine that has much else to do.
 slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-
-NOW = 1_800_000_000.0
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "3"}, 3.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": "Fri, 15 Jan 2027 08:00:07 GMT"}, 7.0),
-        ({"retry-after": "Thu, 14 Jan 2027 08:00:07 GMT"}, 0.0),
-        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
-        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "inf"}, math.inf),
-        ({"retry-after": "later"}, None),
-        ({}, None),
-    ],
-)
-def test_a_server_says_how_long_to_leave_it_alone(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after_s(headers, NOW) == seconds
-
-
-@slow
-@given(st.text(max_size=40))
-def test_whatever_it_says_is_no_pause_or_one_that_is_not_negative(text: str) -> None:
-    seconds = retry_after_s({"retry-after": text, "retry-after-ms": text}, NOW)
-    assert seconds is None or seconds >= 0
-
-
-def test_a_status_is_a_refusal_or_may_pass() -> None:
-    for status in range(300, 600):
-        fault = fault_of(status, "words", {"retry-after": "2"}, "http://here", True, NOW)
-        may_pass = status in (408, 409, 425, 429) or (status >= 500 and status not in (501, 505))
-        assert fault.passing == may_pass
-        assert type(fault.error) is (UnreachableError if may_pass else RefusedError)
-        assert fault.error.status == status and fault.error.remedy
-        assert f"({status}): words" in fault.error.message and "http://here" in fault.error.message
-        assert fault.after_s == (2.0 if may_pass else None)
-
 
 # The whole of it: draft, target, transport, through a proxy that spoils what passes.
 

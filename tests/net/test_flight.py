@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from specviz.targets.completions.wire.flight import POLL_S, Flight, Wires
+from specviz.net.flight import POLL_S, Flight, Wires
 
 
 class Enough(Exception):

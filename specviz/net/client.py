@@ -1,0 +1,230 @@
+"""The HTTP client that everything outside is reached with: made in one place, for one server."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+import httpx2
+
+from specviz.core.connection import Connection, Secret
+from specviz.core.errors import SettingsError
+from specviz.core.ports import OnProgress
+from specviz.net.address import authorization_of, below, query_of
+from specviz.net.faults import (
+    HTTP_FAULTS,
+    Circumstances,
+    Fault,
+    FaultRow,
+    broken,
+    fault_in,
+    given_up,
+    is_framed,
+    unusable,
+)
+from specviz.net.flight import Flight, Wires
+from specviz.net.redaction import LogRedactor, message_in
+from specviz.net.repeating import BACKOFF, Backoff, Repeating
+
+T = TypeVar("T")
+#: For the code above, which knows no HTTP library.
+Response = httpx2.Response
+
+#: Longest body that is read, in bytes. A round of scoring with a context of 8,192 tokens brings some 20 MB.
+BODY_MAX = 256 * 2**20
+#: No other header is sent: a library adds what other variables of the environment say, and facts about the machine.
+_SENT_HEADERS = frozenset(
+    ("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent")
+)
+
+
+class Attempt:
+    """What one attempt of a call, running or not, has sent and received. Times are those of `time.perf_counter`.
+
+    Attributes:
+        since: the call's patience counts from here.
+    """
+
+    def __init__(self, since: float | None = None) -> None:
+        self.sent_at = time.perf_counter()
+        self.since = self.sent_at if since is None else since
+        self.ended_at = 0.0
+        self.sent_bytes = 0
+        self.response: httpx2.Response | None = None
+
+    @property
+    def received_bytes(self) -> int:
+        """Of the body, as far as it has come."""
+        return self.response.num_bytes_downloaded if self.response is not None else 0
+
+
+@dataclass(slots=True)
+class _Running:
+    """What the thread of a call is working on. `headers`: of the request, as the library above made them."""
+
+    attempt: Attempt
+    ended: threading.Event
+    headers: httpx2.Headers | None = None
+
+
+class ServerClient:
+    """One server: its httpx2 client, and calls over it that can be stopped and are repeated. `close` it after use.
+
+    The key, or user and password of the URL, is added where a request leaves for the server's own address; the
+    libraries above never hold it. Redirects are not followed: a redirected POST would lose its body or its key.
+
+    Args:
+        connection: where the server is, and the key.
+        on_progress: receives every pause; an empty text ends it.
+        cancelled: checked about twenty times a second during every call and pause.
+        backoff: pauses and attempts.
+        faults: rows for errors of a library above, tried before those of the HTTP library.
+
+    Attributes:
+        http: the httpx2 client, for a library that builds on it. Requests over it belong inside `parts`.
+        secrets: what must be struck out of everything that the server says.
+
+    Raises:
+        SettingsError: the key, the URL or a proxy cannot be used.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        on_progress: OnProgress,
+        cancelled: Callable[[], bool],
+        backoff: Backoff = BACKOFF,
+        faults: Sequence[FaultRow] = (),
+    ) -> None:
+        self._connection, self._faults = connection, (*faults, *HTTP_FAULTS)
+        self.secrets = connection.secrets
+        self._authorization, self._query = Secret(authorization_of(connection)), Secret(query_of(connection))
+        self._repeating = Repeating(connection.patience_s, on_progress, cancelled, backoff)
+        self._wires, self._local = Wires(), threading.local()
+        self._answered = False
+        self.http = self._http_client()
+        self._origin = _origin(httpx2.URL(connection.shown))
+        self._logs = LogRedactor(self.secrets)
+        self._logs.hang()
+
+    @property
+    def address(self) -> str:
+        """The base URL without secrets."""
+        return self._connection.shown
+
+    def url(self, path: str) -> str:
+        """The URL of a path below the server's root, as "/version", or below the base URL, as "models"."""
+        return below(self.address, path)
+
+    def close(self) -> None:
+        """Close the connections; may be called twice."""
+        self._wires.cut()
+        self.http.close()
+        self._logs.remove()
+
+    def repeated(self, once: Callable[[], T]) -> T:
+        """What `once` returns, tried again after each fault that may pass; see `Repeating.call`."""
+        return self._repeating.call(once)
+
+    def give_up(self, fault: Fault) -> NoReturn:
+        """Raise a fault's error."""
+        self._repeating.give_up(fault)
+
+    def parts(self, work: Callable[[], Iterable[T]], attempt: Attempt) -> Generator[T]:
+        """What `work` yields in a thread of its own, as it comes; closing the generator ends the work.
+
+        Raises:
+            Fault: a library failed, the call went on for too long, or it brought more than `BODY_MAX`.
+            StoppedError: the run was stopped.
+        """
+
+        def guarded(flight: Flight[T]) -> None:
+            self._local.running = _Running(attempt, flight.ended)
+            fault: Fault | None = None
+            try:
+                for part in work():
+                    flight.put(part)
+            except Fault as exc:
+                fault = exc
+            except Exception as exc:
+                fault = fault_in(exc, self.circumstances(attempt), self._faults)
+            attempt.ended_at = time.perf_counter()
+            if fault is not None:
+                raise fault  # outside the handler: it must not hold the library's error, which holds the request
+
+        return Flight(guarded, self._wires).parts(lambda: self._check(attempt))
+
+    def circumstances(self, attempt: Attempt) -> Circumstances:
+        """What a message about a fault of this attempt depends on."""
+        return Circumstances(
+            address=self.address,
+            secrets=self.secrets,
+            with_key=bool(self._authorization),
+            connect_s=self._connection.connect_s,
+            answered=self._answered,
+            framed=is_framed(attempt.response),
+        )
+
+    def json_in(self, body: bytes, attempt: Attempt) -> Any:
+        """A body that must be JSON.
+
+        Raises:
+            Fault: it is not.
+        """
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            pass
+        if body.lstrip()[:1] in (b"{", b"[") and not is_framed(attempt.response):
+            raise broken("broke off its answer", self.address)
+        text = message_in(body, self.secrets)
+        raise unusable("answered with something that is no JSON" + (f" ({text})" if text else ""), self.address)
+
+    def _check(self, attempt: Attempt) -> None:
+        self._repeating.check_stop()
+        if time.perf_counter() - attempt.since > self._connection.patience_s:
+            raise given_up(self._connection.patience_s, self.address)
+        if attempt.received_bytes > BODY_MAX:
+            raise unusable(f"sent more than {BODY_MAX // 2**20} MB", self.address)
+
+    def _http_client(self) -> httpx2.Client:
+        timeout = httpx2.Timeout(
+            self._connection.read_s, connect=self._connection.connect_s, pool=self._connection.connect_s
+        )
+        hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._on_request], "response": [self._on_response]}
+        with suppress(ValueError, ImportError, httpx2.InvalidURL):
+            return httpx2.Client(timeout=timeout, follow_redirects=False, event_hooks=hooks)
+        raise SettingsError(
+            "The proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used.",
+            "Give it as http://host:port; SOCKS needs the package socksio.",
+        )
+
+    def _on_request(self, request: httpx2.Request) -> None:
+        running: _Running = self._local.running
+        running.headers = request.headers
+        request.headers = httpx2.Headers({k: v for k, v in request.headers.items() if k in _SENT_HEADERS})
+        if _origin(request.url) == self._origin:
+            if self._query:
+                request.url = request.url.copy_with(query=self._query.value.encode())
+            if self._authorization:
+                request.headers["Authorization"] = self._authorization.value
+        request.extensions["trace"] = self._wires.tracer(running.ended)
+        running.attempt.sent_bytes += len(request.content)
+
+    def _on_response(self, response: httpx2.Response) -> None:
+        running: _Running = self._local.running
+        self._answered = True
+        running.attempt.response = response
+        if running.headers is not None:
+            # The openai SDK looks at a header of its own again; and whoever keeps the request does not keep the key.
+            response.request.headers = running.headers
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
