@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+Numbers = Collection[float]
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -28,31 +30,30 @@ class Interval:
 
 
 def bootstrap_ratio(
-    tokens: Sequence[float],
-    ms: Sequence[float],
-    base_tokens: Sequence[float],
-    base_ms: Sequence[float],
+    tokens: Numbers,
+    ms: Numbers,
+    base_tokens: Numbers,
+    base_ms: Numbers,
     seed: int = 0,
 ) -> Interval | None:
     """The interval of a speed-up: (Σ tokens / Σ ms) over the same of the baseline, prompts drawn with replacement.
 
-    Both sides are of the same prompts in the same order, so that what is hard about a prompt is in both.
+    Both sides have the same prompts in the same order, so that a hard prompt is hard in both.
 
     Args:
         tokens, ms, base_tokens, base_ms: (prompts,), sums over the repeats of each prompt.
 
     Returns:
-        None for fewer than two prompts: nothing can be said about others from one.
+        None for fewer than two prompts: one prompt says nothing about others.
     """
     if len(tokens) < 2:
         return None
     drawn = _draws(len(tokens), seed)
     own, base = (_sums(a, drawn) / _sums(b, drawn) for a, b in ((tokens, ms), (base_tokens, base_ms)))
-    low, high = np.quantile(own / base, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(low), float(high))
+    return _middle(own / base)
 
 
-def bootstrap_share(part: Sequence[float], whole: Sequence[float], seed: int = 0) -> Interval | None:
+def bootstrap_share(part: Numbers, whole: Numbers, seed: int = 0) -> Interval | None:
     """The interval of Σ part / Σ whole, prompts drawn with replacement; None for fewer than two, or an empty whole."""
     if len(part) < 2:
         return None
@@ -60,27 +61,35 @@ def bootstrap_share(part: Sequence[float], whole: Sequence[float], seed: int = 0
     sums = _sums(whole, drawn)
     if not (sums > 0).all():
         return None
-    low, high = np.quantile(_sums(part, drawn) / sums, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(low), float(high))
+    return _middle(_sums(part, drawn) / sums)
 
 
-def mean(values: Sequence[float]) -> float | None:
-    """None of nothing."""
-    return float(np.mean(values)) if values else None
+def mean(values: Numbers) -> float | None:
+    """The arithmetic mean; None if there are no values."""
+    return float(np.mean(_array(values))) if len(values) else None
 
 
-def quartiles(values: Sequence[float]) -> tuple[float, float, float] | None:
-    """Lower quartile, median, upper quartile; None of nothing."""
-    if not values:
+def quartiles(values: Numbers) -> tuple[float, float, float] | None:
+    """Lower quartile, median, upper quartile; None if there are no values."""
+    if not len(values):
         return None
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    low, middle, high = np.quantile(_array(values), [0.25, 0.5, 0.75])
     return float(low), float(middle), float(high)
+
+
+def _middle(ratios: NDArray[np.float64]) -> Interval:
+    low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(float(low), float(high))
 
 
 def _draws(n: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).integers(0, n, (RESAMPLES, n))
 
 
-def _sums(values: Sequence[float], drawn: NDArray[np.int64]) -> NDArray[np.float64]:
-    sums: NDArray[np.float64] = np.asarray(values, dtype=np.float64)[drawn].sum(axis=1)
+def _sums(values: Numbers, drawn: NDArray[np.int64]) -> NDArray[np.float64]:
+    sums: NDArray[np.float64] = _array(values)[drawn].sum(axis=1)
     return sums
+
+
+def _array(values: Numbers) -> NDArray[np.float64]:
+    return np.asarray(values, dtype=np.float64)

@@ -1,17 +1,19 @@
-"""The rows of a benchmark as tables for other programs: CSV, and Parquet by way of Arrow."""
+"""The rows of a benchmark as tables for other programs: CSV and Parquet."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
 from specviz.bench.statistics import Interval
 from specviz.bench.sweep.rows import BenchRow
 
-#: What a cell of a spreadsheet would run as a formula.
+#: The first characters of what a spreadsheet runs as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+#: Columns of texts and of counts; all others are figures.
+_TEXTS = ("draft", "rule", "baseline", "guarantee", "failure")
+_COUNTS = ("k", "prompts", "runs", "tokens", "rounds", "billed_prompt_tokens", "billed_completion_tokens", "requests")
 
 Value = str | int | float | None
 
@@ -25,39 +27,28 @@ def table(rows: Sequence[BenchRow]) -> list[dict[str, Value]]:
 
 def to_csv(rows: Sequence[BenchRow]) -> str:
     """With a header; a figure that is not known is an empty field."""
-    records = table(rows)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(records[0] if records else ())
-    for record in records:
-        writer.writerow(_text(v) if isinstance(v, str) else v for v in record.values())
-    return out.getvalue()
+    frame = _frame(rows)
+    texts = frame.columns.intersection(_TEXTS)
+    frame[texts] = frame[texts].map(_no_formula)
+    return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
 def to_parquet(rows: Sequence[BenchRow]) -> bytes:
     """The same columns, typed; figures that are not known are null."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    records = table(rows)
-    columns = {name: [r[name] for r in records] for name in (records[0] if records else ())}
-    arrays = {name: pa.array(values, type=_type(pa, values)) for name, values in columns.items()}
-    sink = io.BytesIO()
-    pq.write_table(pa.table(arrays), sink)
-    return sink.getvalue()
+    return bytes(_frame(rows).to_parquet(index=False))
 
 
-def _type(pa: Any, values: Sequence[Value]) -> Any:
-    """Of all values: a column of nothing but nulls would have no type, and one of 1 and 1.5 two."""
-    if any(isinstance(v, str) for v in values):
-        return pa.string()
-    if any(v is not None for v in values) and all(v is None or isinstance(v, int) for v in values):
-        return pa.int64()
-    return pa.float64()
+def _frame(rows: Sequence[BenchRow]) -> Any:
+    """The table as a pandas frame, each column with a type that does not depend on its values."""
+    import pandas as pd  # slow to load, and most commands need no table
+
+    frame = pd.DataFrame(table(rows))
+    types = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(_COUNTS, "Int64")
+    return frame.astype({name: types.get(name, "float64") for name in frame.columns})
 
 
-def _text(value: str) -> str:
-    """A name that somebody else chose must not be a formula."""
+def _no_formula(value: str) -> str:
+    """A name that somebody else chose must not be run as a formula."""
     return "'" + value if value.startswith(_FORMULA) else value
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from specviz.bench.statistics import Interval, bootstrap_ratio, bootstrap_share, mean, quartiles
 from specviz.bench.sweep.plan import Cell
 from specviz.bench.sweep.results import Bench, Failure, Trial
 from specviz.core.events import Guarantee, TimeSplit, worst
 from specviz.core.tally import rate
-from specviz.record.state import Baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,31 +91,10 @@ class BenchRow:
         return {**asdict(self), "by_position": self.by_position, "cell": asdict(self.cell)}
 
 
-@dataclass(slots=True)
-class _Sum:
-    """Counts of runs: of one cell on one prompt, or of several such sums together."""
-
-    tokens: int = 0
-    rounds: int = 0
-    tested: int = 0
-    accepted: int = 0
-    steady_tokens: int = 0
-    steady_ms: float = 0.0
-
-    def add(self, more: Trial | _Sum) -> None:
-        self.tokens += more.tokens
-        self.rounds += more.rounds
-        self.tested += more.tested
-        self.accepted += more.accepted
-        self.steady_tokens += more.steady_tokens
-        self.steady_ms += more.steady_ms
-
-    @property
-    def speed(self) -> float | None:
-        return 1000 * self.steady_tokens / self.steady_ms if self.steady_tokens and self.steady_ms else None
-
-
-Sums = dict[int, _Sum]
+_COUNTS = ("tokens", "rounds", "tested", "accepted", "steady_tokens", "steady_ms")
+#: A numpy record array, one record per prompt, with the columns of `_sums`.
+Sums: TypeAlias = Any
+Counts = NDArray[np.float64]
 
 
 def rows_of(bench: Bench) -> list[BenchRow]:
@@ -122,8 +103,10 @@ def rows_of(bench: Bench) -> list[BenchRow]:
     trials: list[list[Trial]] = [[] for _ in cells]
     for trial in bench.trials:
         trials[trial.cell].append(trial)
+    whole = _sums(bench.trials)
+    sums = [whole[whole.cell == i] for i in range(len(cells))]
     failures = {f.cell: f for f in bench.failures}
-    return [_row(bench, cells, i, trials, failures.get(i)) for i in range(len(cells))]
+    return [_row(bench, cells, i, trials, sums, failures.get(i)) for i in range(len(cells))]
 
 
 def baseline_of(rows: Iterable[BenchRow], temperature: float) -> BenchRow | None:
@@ -133,98 +116,100 @@ def baseline_of(rows: Iterable[BenchRow], temperature: float) -> BenchRow | None
 
 
 def _row(
-    bench: Bench, cells: Sequence[Cell], i: int, trials: Sequence[list[Trial]], failure: Failure | None
+    bench: Bench,
+    cells: Sequence[Cell],
+    i: int,
+    trials: Sequence[list[Trial]],
+    sums: Sequence[Sums],
+    failure: Failure | None,
 ) -> BenchRow:
-    cell, own = cells[i], trials[i]
-    sums = _by_prompt(own)
-    kind = _compared_with(bench, cells, trials, cell.temperature)
-    plain = _of_baseline(cells, trials, cell, kind) if kind else {}
-    compared = None if cell.baseline == kind else _paired(sums, plain, bench.plan.settings.seed)
-    per_call = _of_baseline(cells, trials, cell, "one call per token")
-    whole = _together(sums.values())
-    each = list(sums.values())
+    cell, runs, own = cells[i], trials[i], sums[i]
+    at = [n for n, other in enumerate(cells) if other.temperature == cell.temperature]
+    baselines = {kind: sums[n] for n in at if trials[n] and (kind := cells[n].baseline)}
+    # A server may stream in a way that nobody can count, so the first kind that was measured is the baseline.
+    kind = next((kind for kind in bench.plan.baselines if kind in baselines), None)
+    plain = baselines[kind] if kind and cell.baseline != kind else own[:0]
+    calls = own[:0] if cell.baseline else baselines.get("one call per token", own[:0])
+    compared = _compared(own, plain, bench.plan.settings.seed)
     return BenchRow(
         cell=cell,
-        prompts=len(sums),
-        trials=len(own),
-        tokens=whole.tokens,
-        rounds=whole.rounds,
-        drafted=sum(t.drafted for t in own),
-        acceptance=rate(whole.accepted, whole.tested),
-        acceptance_interval=bootstrap_share([s.accepted for s in each], [s.tested for s in each]),
-        acceptance_by_prompt=mean([s.accepted / s.tested for s in each if s.tested]),
-        accepted_per_round=rate(whole.accepted, whole.rounds),
-        accepted_per_round_by_prompt=mean([s.accepted / s.rounds for s in each if s.rounds]),
-        tokens_per_round=rate(whole.tokens, whole.rounds),
-        tokens_per_round_interval=bootstrap_share([s.tokens for s in each], [s.rounds for s in each]),
-        tokens_per_round_by_prompt=mean([s.tokens / s.rounds for s in each if s.rounds]),
-        tokens_per_second=whole.speed,
-        tokens_per_second_by_prompt=mean([v for s in each if (v := s.speed)]),
-        spread=quartiles([v for t in own if (v := t.tokens_per_second)]),
-        speedup=compared.ratio if compared else None,
-        speedup_interval=compared.interval if compared else None,
-        speedup_by_prompt=compared.by_prompt if compared else None,
-        speedup_per_call=_paired(sums, per_call, 0).ratio if per_call and not cell.baseline else None,
-        proposed=_positions(t.proposed for t in own),
-        reached=_positions(t.reached for t in own),
-        kept=_positions(t.kept for t in own),
-        split=_split(own),
-        billed_prompt=_known(t.billed_prompt for t in own),
-        billed_completion=_known(t.billed_completion for t in own),
-        requests=_known(t.requests for t in own),
-        same_text=_same(own, cells, trials, cell),
-        guarantee=_worst(t.guarantee for t in own),
-        domains=_domains(bench, sums, plain if compared else {}),
+        prompts=len(own),
+        trials=len(runs),
+        tokens=int(own.tokens.sum()),
+        rounds=int(own.rounds.sum()),
+        drafted=sum(t.drafted for t in runs),
+        acceptance=_share(own.accepted, own.tested),
+        acceptance_interval=bootstrap_share(own.accepted, own.tested),
+        acceptance_by_prompt=_mean_share(own.accepted, own.tested),
+        accepted_per_round=_share(own.accepted, own.rounds),
+        accepted_per_round_by_prompt=_mean_share(own.accepted, own.rounds),
+        tokens_per_round=_share(own.tokens, own.rounds),
+        tokens_per_round_interval=bootstrap_share(own.tokens, own.rounds),
+        tokens_per_round_by_prompt=_mean_share(own.tokens, own.rounds),
+        tokens_per_second=_speed(own),
+        tokens_per_second_by_prompt=mean(own.speed[own.speed > 0]),
+        spread=quartiles([v for t in runs if (v := t.tokens_per_second)]),
+        speedup=compared.ratio,
+        speedup_interval=compared.interval,
+        speedup_by_prompt=compared.by_prompt,
+        speedup_per_call=_compared(own, calls, 0).ratio,
+        proposed=_positions(t.proposed for t in runs),
+        reached=_positions(t.reached for t in runs),
+        kept=_positions(t.kept for t in runs),
+        split=_split(runs),
+        billed_prompt=_known(t.billed_prompt for t in runs),
+        billed_completion=_known(t.billed_completion for t in runs),
+        requests=_known(t.requests for t in runs),
+        same_text=_same(runs, cells, trials, cell),
+        guarantee=_worst(t.guarantee for t in runs),
+        domains=_domains(bench, own, plain),
         failure=failure,
     )
 
 
-def _compared_with(
-    bench: Bench, cells: Sequence[Cell], trials: Sequence[list[Trial]], temperature: float
-) -> Baseline | None:
-    """The first kind of baseline of which there is something: a server may stream in a way that nobody can count."""
-    measured = {c.baseline for c, own in zip(cells, trials, strict=True) if own and c.temperature == temperature}
-    return next((kind for kind in bench.plan.baselines if kind in measured), None)
-
-
-def _by_prompt(trials: Iterable[Trial]) -> Sums:
-    sums: Sums = {}
+def _sums(trials: Iterable[Trial]) -> Sums:
+    """Counts by cell and prompt, summed over the repeats, with the speed in tokens per second (0: not known)."""
+    sums: dict[tuple[int, int], list[float]] = {}
     for trial in sorted(trials, key=lambda t: t.key):
-        sums.setdefault(trial.prompt, _Sum()).add(trial)
-    return sums
+        one = [getattr(trial, name) for name in _COUNTS]
+        before = sums.get(trial.key[:2], [0] * len(one))
+        sums[trial.key[:2]] = [a + b for a, b in zip(before, one, strict=True)]
+    columns = [("cell", int), ("prompt", int), *((name, float) for name in _COUNTS), ("speed", float)]
+    found: Sums = np.array([(*key, *counts, 0) for key, counts in sums.items()], columns).view(np.recarray)
+    timed = found.steady_ms > 0
+    found.speed[timed] = 1000 * found.steady_tokens[timed] / found.steady_ms[timed]
+    return found
 
 
-def _of_baseline(cells: Sequence[Cell], trials: Sequence[list[Trial]], cell: Cell, kind: Baseline) -> Sums:
-    at = [i for i, c in enumerate(cells) if c.baseline == kind and c.temperature == cell.temperature]
-    return _by_prompt(trials[at[0]]) if at else {}
+def _share(part: Counts, whole: Counts) -> float | None:
+    return rate(int(part.sum()), int(whole.sum()))
+
+
+def _mean_share(part: Counts, whole: Counts) -> float | None:
+    known = whole > 0
+    return mean(part[known] / whole[known])
+
+
+def _speed(sums: Sums) -> float | None:
+    tokens, ms = float(sums.steady_tokens.sum()), float(sums.steady_ms.sum())
+    return 1000 * tokens / ms if tokens and ms else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    ratio: float | None
-    interval: Interval | None
-    by_prompt: float | None
+    ratio: float | None = None
+    interval: Interval | None = None
+    by_prompt: float | None = None
 
 
-def _paired(sums: Sums, plain: Sums, seed: int) -> _Compared:
-    """Against the baseline, over the prompts that both have decoded more than a first round of."""
-    both = [(s, plain[p]) for p, s in sums.items() if s.speed and p in plain and plain[p].speed]
-    if not both:
-        return _Compared(None, None, None)
-    own, base = _together(s for s, _ in both), _together(b for _, b in both)
-    each = [(s.speed or 0.0) / (b.speed or 1.0) for s, b in both]
-    interval = bootstrap_ratio(
-        [s.steady_tokens for s, _ in both], [s.steady_ms for s, _ in both],
-        [b.steady_tokens for _, b in both], [b.steady_ms for _, b in both], seed,
-    )  # fmt: skip
-    return _Compared((own.speed or 0.0) / (base.speed or 1.0), interval, mean(each))
-
-
-def _together(sums: Iterable[_Sum]) -> _Sum:
-    whole = _Sum()
-    for s in sums:
-        whole.add(s)
-    return whole
+def _compared(own: Sums, plain: Sums, seed: int) -> _Compared:
+    """Against the baseline, over the prompts where both have decoded more than a first round."""
+    own, plain = own[own.speed > 0], plain[plain.speed > 0]
+    own, plain = own[np.isin(own.prompt, plain.prompt)], plain[np.isin(plain.prompt, own.prompt)]
+    if not len(own):
+        return _Compared()
+    interval = bootstrap_ratio(own.steady_tokens, own.steady_ms, plain.steady_tokens, plain.steady_ms, seed)
+    return _Compared((_speed(own) or 0.0) / (_speed(plain) or 1.0), interval, mean(own.speed / plain.speed))
 
 
 def _positions(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
@@ -232,13 +217,9 @@ def _positions(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _split(trials: Sequence[Trial]) -> TimeSplit:
-    """Not added to the zeros of no run at all: a part that no run knows stays unknown."""
-    if not trials:
-        return TimeSplit()
-    total = trials[0].split
-    for trial in trials[1:]:
-        total = total + trial.split
-    return total
+    """The sum begins with the first run, not with zeros, so that a part that no run knows stays unknown."""
+    splits = [trial.split for trial in trials]
+    return sum(splits[1:], splits[0]) if splits else TimeSplit()
 
 
 def _known(counts: Iterable[int | None]) -> int | None:
@@ -249,7 +230,7 @@ def _known(counts: Iterable[int | None]) -> int | None:
 def _same(
     own: Sequence[Trial], cells: Sequence[Cell], trials: Sequence[list[Trial]], cell: Cell
 ) -> tuple[int, int] | None:
-    """Outputs can be compared where nothing is drawn; a stream tells no token ids."""
+    """Outputs can be compared at temperature 0; a streamed baseline has no token ids."""
     if cell.temperature or cell.baseline:
         return None
     at = [i for i, c in enumerate(cells) if c.baseline and c.temperature == 0]
@@ -264,15 +245,16 @@ def _worst(guarantees: Iterable[str]) -> str:
     return str(worst(*named)) if named else ""
 
 
-def _domains(bench: Bench, sums: Sums, plain: Sums) -> dict[str, Domain]:
+def _domains(bench: Bench, own: Sums, plain: Sums) -> dict[str, Domain]:
+    domain_of = np.array([p.domain for p in bench.prompts])[own.prompt]
     found: dict[str, Domain] = {}
     for domain in dict.fromkeys(p.domain for p in bench.prompts):
-        inside = {p: s for p, s in sums.items() if bench.prompts[p].domain == domain}
-        if not inside:
-            continue
-        whole = _together(inside.values())
-        speedup = _paired(inside, plain, 0).ratio if plain else None
-        found[domain] = Domain(
-            rate(whole.accepted, whole.tested), rate(whole.tokens, whole.rounds), speedup, len(inside)
-        )
+        inside = own[domain_of == domain]
+        if len(inside):
+            found[domain] = Domain(
+                _share(inside.accepted, inside.tested),
+                _share(inside.tokens, inside.rounds),
+                _compared(inside, plain, 0).ratio,
+                len(inside),
+            )
     return found
