@@ -12,7 +12,7 @@ from typing import Any
 from specviz.bench.sweep.compare import compare
 from specviz.bench.sweep.export import to_csv, to_parquet
 from specviz.bench.sweep.plan import PLAIN
-from specviz.bench.sweep.results import Bench, dumps, read, write, write_bytes
+from specviz.bench.sweep.results import Bench, dumps, read, write
 from specviz.bench.sweep.rows import rows_of
 from specviz.bench.sweep.sweep import Sweep, new_bench, seconds_left
 from specviz.cli import bench_report as report
@@ -105,7 +105,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.csv:
         write(to_csv(rows), options.csv)
     if options.parquet:
-        write_bytes(to_parquet(rows), options.parquet)
+        write(to_parquet(rows), options.parquet)
     if options.json:
         write_json({"file": str(path), "complete": not bench.missing, **report.summary(bench)})
     else:

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from specviz.core.errors import RunError
+from specviz.core.files import disk_errors
 from specviz.core.ports import Progress
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.batches import Collator
 from specviz.distill.card import Training, describe, versions
 from specviz.distill.evaluate import AcceptanceFigure, overall, quick, score_texts
-from specviz.distill.files import disk_errors
 from specviz.distill.folder import finish
 from specviz.distill.prompts import Prompt
 from specviz.distill.recipe import Recipe, agree, keep
@@ -41,6 +42,7 @@ CHECKPOINT_S = 60.0
 _RATE_CUT, _RATE_NEW = 5e-4, 3e-3
 #: Held-out texts, per temperature, that are looked at while training.
 _QUICK = 10
+_DISK_REMEDY = "Free some space or look at its permissions; the same command then goes on from where it stopped."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def distill(
         RunError: a damaged file; a full disk; another process at work in the folder.
     """
     given = read_prompts(Path(recipe.prompts)) if recipe.prompts else None
-    with disk_errors(folder), occupied(folder) as place:
+    with disk_errors(folder, RunError, _DISK_REMEDY), occupied(folder) as place:
         agree(recipe, place.recipe)
         subject = open_subject(recipe.target, on_news, cancelled)
         layers = _layers(recipe, subject)

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from specviz.core.errors import RunError, SettingsError
-from specviz.distill.files import write_json
+from specviz.core.files import sha256_of, write_whole
 from specviz.distill.student import BITS
-from specviz.store.workspace import sha256_of
 
 #: May differ from those of the unfinished run: when to stop, and where the prompts lie, as long as they are the same.
 _MAY_CHANGE = ("minutes", "prompts")
@@ -142,7 +141,7 @@ def keep(recipe: Recipe, path: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    write_json(path, _plain(recipe))
+    write_whole(path, json.dumps(_plain(recipe), indent=2, ensure_ascii=False) + "\n")
 
 
 def _plain(recipe: Recipe) -> dict[str, Any]:

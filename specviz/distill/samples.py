@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.errors import RunError
-from specviz.distill.files import write_whole
+from specviz.core.files import write_whole
 
 Floats = NDArray[np.float32]
 Int32s = NDArray[np.int32]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from specviz.core.errors import RunError
+from specviz.core.files import write_whole
 from specviz.distill.arrays import flat, load, save
 from specviz.distill.batches import Batch, Collator, plan
-from specviz.distill.files import write_whole
 from specviz.distill.loss import mixed, tv_weight
 from specviz.distill.samples import TeacherText
 

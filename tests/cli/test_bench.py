@@ -79,7 +79,7 @@ def test_a_suite_of_ones_own_with_bad_rows(tmp_path: Path, capsys: pytest.Captur
         (["--target", "toy", "--draft", "toy", "--k", "0"], "K must be"),
         (["--target", "toy", "--draft", "toy", "--k", "2", "2"], "named twice"),
         (["--resume", "nowhere.json"], "Cannot read"),
-        (["--target", "toy", "--draft", "toy", "--out", "/proc/no/b.json", "--per-domain", "1"], "Cannot write"),
+        (["--target", "toy", "--draft", "toy", "--out", "/proc/no/b.json", "--per-domain", "1"], "cannot be written"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_any_work(

@@ -170,7 +170,7 @@ def test_two_at_work_in_one_folder_are_one_too_many(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy() -> None:
-    with pytest.raises(RunError, match="cannot be used") as error:
+    with pytest.raises(RunError, match="cannot be written") as error:
         distill(SMALL, Path("/proc/nowhere/draft"))
     assert "same command" in error.value.remedy
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.plan import SweepPlan
 from specviz.core.errors import SettingsError, SpecvizError
 from specviz.core.events import TimeSplit
+from specviz.core.files import disk_errors, write_whole
 from specviz.core.settings import Settings
 
 SCHEMA = "specviz.bench/1"
@@ -220,26 +218,14 @@ def dumps(bench: Bench, more: Mapping[str, Any] | None = None) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def write(text: str, path: Path) -> None:
-    """Write a text as UTF-8, see `write_bytes`."""
-    write_bytes(text.encode("utf-8", errors="backslashreplace"), path)
-
-
-def write_bytes(data: bytes, path: Path) -> None:
-    """Write a file in one step: what stood there before stays until all is written.
+def write(data: str | bytes, path: Path) -> None:
+    """Write a file in one step, see `write_whole`.
 
     Raises:
         SettingsError: it cannot be written.
     """
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(data)
-        os.replace(beside, path)
-    except OSError as exc:
-        with suppress(OSError):
-            beside.unlink()
-        raise SettingsError(f"Cannot write {path}: {exc.strerror or exc}.", "Choose another place.") from exc
+    with disk_errors(path, SettingsError, "Choose another place."):
+        write_whole(path, data)
 
 
 def _plan(data: Mapping[str, Any]) -> SweepPlan:

@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_written_is_said_and_loses_nothing(host: ModelHost
     (tmp_path / "file").write_text("")
     job = start(host, bench(), tmp_path / "file" / "b.json")
     until(lambda: not job.live)
-    assert "Cannot write" in job.unsaved and job.bench.missing == 0 and job.error is None
+    assert "cannot be written" in job.unsaved and job.bench.missing == 0 and job.error is None
 
 
 class _Telling:

@@ -1,0 +1,66 @@
+"""Files that are complete or absent, whenever the process ends; and errors of the file system in words."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from specviz.core.errors import SpecvizError
+
+
+def write_whole(path: Path, data: bytes | str | Callable[[Path], None]) -> None:
+    """Write a file in one step: the earlier file stays until all of the new one is on the disk.
+
+    Args:
+        path: its folder is made where it does not exist.
+        data: the contents, text as UTF-8; or a function that writes the file that it is given, whose name ends as
+            that of `path`: some writers choose their format by it.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written; `path` is as it was before.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{uuid.uuid4().hex[:8]}-{path.name}")
+    try:
+        if callable(data):
+            data(beside)
+        else:
+            beside.write_bytes(data.encode("utf-8", errors="backslashreplace") if isinstance(data, str) else data)
+        with beside.open("rb+") as file:
+            # Without it a power cut can leave the new name on an empty file.
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+
+
+@contextmanager
+def disk_errors(where: Path, error: type[SpecvizError], remedy: str) -> Iterator[None]:
+    """Turn an error of the file system into one that names the path.
+
+    Args:
+        where: the file or folder, for errors that name none.
+        error: the class to raise.
+        remedy: what the user can do, about a full disk too.
+    """
+    try:
+        yield
+    except BrokenPipeError:  # not a file: the reader of the terminal's output has ended
+        raise
+    except OSError as exc:
+        if exc.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise error(f"The disk that holds {where} is full.", remedy) from exc
+        raise error(f"{exc.filename or where} cannot be written: {exc.strerror or exc}.", remedy) from exc
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's contents, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
