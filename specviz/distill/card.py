@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from specviz import __version__
+from specviz.core.acceptance import AcceptanceFigure
 from specviz.core.vocabulary import Vocabulary
-from specviz.distill.evaluate import AcceptanceFigure
 from specviz.distill.subject import TOY
 from specviz.engines.distilled import Description
 
@@ -64,7 +64,7 @@ def describe(target: str, vocabulary: Vocabulary, training: Training, found: Ite
 
     Args:
         target: its name. vocabulary: the target's.
-        found: held-out acceptance, see `specviz.distill.evaluate`.
+        found: held-out acceptance, see `specviz.core.acceptance`.
     """
     told = {**asdict(training), "layers": list(training.layers), "versions": dict(training.versions)}
     return Description.of(target, vocabulary, training=told, acceptance=[asdict(f) for f in found])

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from specviz.core.acceptance import AcceptanceFigure, overall
 from specviz.core.errors import RunError
 from specviz.core.files import disk_errors
 from specviz.core.ports import Progress
@@ -23,7 +24,7 @@ from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.batches import Collator
 from specviz.distill.card import Training, describe, versions
-from specviz.distill.evaluate import AcceptanceFigure, overall, quick, score_texts
+from specviz.distill.evaluate import quick, score_texts
 from specviz.distill.folder import finish
 from specviz.distill.prompts import Prompt
 from specviz.distill.recipe import Recipe, agree, keep
@@ -270,7 +271,7 @@ class _Run:
             texts,
             self._subject.scorer,
             students.StudentScorer(student, vocabulary),
-            vocabulary.tokens,
+            vocabulary,
             lambda done: self._news(Progress("Measuring held-out acceptance", done, len(texts), "texts")),
         )
 

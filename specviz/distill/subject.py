@@ -14,13 +14,14 @@ from specviz.core.vocabulary import Vocabulary
 from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
 from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.toy import ToyModel, ToyScorer, ToyTokenizer
-from specviz.setup import catalog
+from specviz.setup import catalog, loading
 from specviz.store import store
 
 if TYPE_CHECKING:
     from specviz.engines.mlx.language_model import LanguageModel
 
 TOY = "toy"
+LoadModel = Callable[[str, OnProgress, Callable[[], bool]], "LanguageModel"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,13 +87,17 @@ def check_target_name(text: str) -> str:
 
 
 def open_subject(
-    name: str, on_progress: OnProgress = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+    name: str,
+    on_progress: OnProgress = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+    load: LoadModel = loading.load_model,
 ) -> Subject:
     """Fetch and load a target.
 
     Args:
         name: see `target_name`.
         cancelled: ends a download, and later the writing of texts.
+        load: gives a model by its name.
 
     Raises:
         UnknownModelError, UnsupportedModelError, DownloadError: it cannot be had.
@@ -100,9 +105,7 @@ def open_subject(
     name = target_name(name).removeprefix("local:")
     if name == TOY:
         return _toy(cancelled)
-    from specviz.setup import loading
-
-    return subject_of(loading.load_model(name, on_progress, cancelled), cancelled)
+    return subject_of(load(name, on_progress, cancelled), cancelled)
 
 
 def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: False) -> Subject:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from specviz.engines.distilled import DraftVocabulary
 
 Floats = NDArray[np.float32]
+Int32s = NDArray[np.int32]
 Counts = NDArray[np.int64]
 _CHUNK = 4096
 
@@ -53,14 +54,14 @@ def coverage(counts: Counts, vocabulary: DraftVocabulary) -> float:
     return float(counts[vocabulary.tokens].sum() / max(1, counts.sum()))
 
 
-def draft_ids(vocabulary: DraftVocabulary) -> NDArray[np.int32]:
+def draft_ids(vocabulary: DraftVocabulary) -> Int32s:
     """(target tokens,) the draft id of each target id, -1 for those that the draft does not have."""
     ids = np.full(len(vocabulary.inputs), -1, dtype=np.int32)
     ids[vocabulary.tokens] = np.arange(len(vocabulary.tokens), dtype=np.int32)
     return ids
 
 
-def _nearest(embeddings: Floats, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
+def _nearest(embeddings: Floats, tokens: Int32s) -> Int32s:
     """(rows,) for each row the index in `tokens` of the kept row with the largest cosine."""
     unit = embeddings / np.maximum(np.linalg.norm(embeddings, axis=1, keepdims=True), 1e-12)
     kept = unit[tokens].T

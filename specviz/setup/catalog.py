@@ -286,7 +286,10 @@ class Builder:
         pair = Pair(drafter, _behind_network(built.target, settings, cancelled), built.where)
         return replace(pair, close=built.close) if built.close else pair
 
-    def _model(self, name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> LanguageModel:
+    def language_model(
+        self, name: str, on_progress: OnProgress = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> LanguageModel:
+        """A model of this machine that stays loaded: see `specviz.setup.loading.load_model`."""
         if name not in self._loaded:
             from specviz.setup.loading import load_model
 
@@ -318,7 +321,7 @@ class Builder:
             toy = ToyModel()
             limits = Capabilities(True, toy.tokenizer.vocab_size, toy.max_context, toy.stop_ids)
             return _Built(LocalTarget("toy", toy.scorer(), toy.tokenizer, limits), toy.stop_ids, toy.vocabulary)
-        model = self._model(settings.target.partition(":")[2], on_progress, cancelled)
+        model = self.language_model(settings.target.partition(":")[2], on_progress, cancelled)
         tokenizer = model.tokenizer
         limits = Capabilities(True, tokenizer.vocab_size, model.max_context, tokenizer.stop_ids)
         local = LocalTarget(settings.target, model.scorer(), tokenizer, limits)
@@ -382,7 +385,7 @@ class Builder:
             )
         from specviz.core.vocabulary import check_pair
 
-        model = self._model(name, on_progress, cancelled)
+        model = self.language_model(name, on_progress, cancelled)
         check_pair(model.tokenizer.vocabulary, built.vocabulary)
         return ModelDrafter(
             draft,

@@ -104,28 +104,6 @@ def test_ctrl_c_makes_a_draft_of_what_there_is(tmp_path: Path) -> None:
     assert (folder / "draft.json").exists() and (folder / ".work" / "checkpoint.safetensors").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--draft", "ngram"], "has none"),
-        (["--draft", "none"], "has none"),
-        (["--draft", "ngram+toy"], "has none"),
-        (["--draft", "toy", "--temperature", "-1"], "temperature must be"),
-        (["--draft", "toy", "--temperature", "0", "nan"], "temperature must be"),
-        (["--draft", "toy", "--max-tokens", "0"], "max tokens must be"),
-        (["--draft", "toy", "--per-domain", "0"], "--per-domain must be"),
-        (["--draft", "toy", "--target", "smollm2-135m"], "different vocabularies"),
-        (["--draft", "model:nothing"], "There is no model"),
-    ],
-)
-def test_what_acceptance_cannot_measure_is_exit_code_2(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["acceptance", "--target", "toy", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert words in err and out == ""
-
-
 def test_every_text_on_a_terminal_is_one_line_that_is_rewritten() -> None:
     class Terminal:
         def __init__(self) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specviz.core.acceptance import AcceptanceFigure
 from specviz.core.errors import SettingsError, UnsupportedModelError
 from specviz.core.vocabulary import Vocabulary
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.card import Training, describe, versions
-from specviz.distill.evaluate import AcceptanceFigure
 from specviz.distill.folder import finish
 from specviz.engines.distilled import Description, DraftVocabulary
 from specviz.setup.loading import load_draft

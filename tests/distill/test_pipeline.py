@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specviz.cli.acceptance import measure
+from specviz.core.acceptance import overall
 from specviz.core.errors import PromptError, RunError, SettingsError
-from specviz.distill.evaluate import overall
-from specviz.distill.measure import measure
 from specviz.distill.pipeline import Learned, News, distill
 from specviz.distill.recipe import Recipe
 from specviz.distill.writing import Wrote

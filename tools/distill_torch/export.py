@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from model import Llama, in_halves, names
 
+from specviz.core.acceptance import AcceptanceFigure
 from specviz.distill.card import Training, describe, versions
-from specviz.distill.evaluate import AcceptanceFigure
 from specviz.distill.folder import finish
 from specviz.distill.samples import load_shard
 from specviz.engines.distilled import DraftVocabulary
