@@ -1,7 +1,8 @@
-"""Is a GGUF file whole, and of a family that is read here?
+"""Checks that a GGUF file is complete, and of a kind that MLX can run, before MLX reads it.
 
-Asked before MLX reads it: its reader trusts every length in the file, so a damaged one would end the process instead
-of raising.
+MLX's reader trusts every length in the file: a damaged file would end the process instead of raising. The reader of the
+`gguf` package cannot stand in for this check. It makes Python objects for every value of a list, so a list that gives
+its length as 2**40 fills the memory, and the default model takes 2.4 s instead of 0.03 s.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from specviz.core.errors import UnsupportedModelError
 
 _STRING, _ARRAY = 8, 9
 _SCALAR_BYTES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-#: Tensor type → (name, values per block, bytes per block), for those that MLX takes over without loss.
+#: Tensor type → (name, values per block, bytes per block), for the types that MLX reads without loss.
 _READABLE = {
     0: ("F32", 1, 4),
     1: ("F16", 1, 2),
@@ -25,24 +26,27 @@ _READABLE = {
 }
 _OTHER_TYPES = {6: "Q5_0", 7: "Q5_1", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 30: "BF16"}
 _DIMENSIONS_MAX = 4
+_HEADER_BYTES = 24
 
 
 def check_gguf(path: Path) -> None:
-    """Walk the whole structure of a file, without reading its weights.
+    """Check the whole structure of a file without reading its weights.
+
+    Memory does not depend on what the file contains.
 
     Raises:
-        UnsupportedModelError: not GGUF, cut short, a length that cannot be, another architecture, or weights in a form
-            that is not read here; or the file cannot be read.
+        UnsupportedModelError: not GGUF, cut short, an impossible length, another architecture, or weights of a type
+            that MLX does not read; or the file cannot be read.
     """
     try:
         size = path.stat().st_size
-        if size < 24:
+        if size < _HEADER_BYTES:
             raise _damaged(path, "it is too short")
         with path.open("rb") as file, mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
             _Walk(path, data, size).file()
     except struct.error as exc:
         raise _damaged(path, "it ends inside its header") from exc
-    except (OSError, ValueError) as exc:  # ValueError: it became shorter since its size was asked for
+    except (OSError, ValueError) as exc:  # ValueError: it has become shorter since `stat`
         raise UnsupportedModelError(
             f"{path.name} cannot be read: {getattr(exc, 'strerror', None) or exc}.",
             "Look at the permissions of the file, or give another one.",
@@ -54,7 +58,7 @@ def _damaged(path: Path, why: str) -> UnsupportedModelError:
 
 
 class _Walk:
-    """One pass over a file; `at` is the byte that comes next."""
+    """One pass over a file. `at` is the position of the next byte."""
 
     def __init__(self, path: Path, data: mmap.mmap, size: int) -> None:
         self.path, self.data, self.size, self.at = path, data, size, 0
@@ -66,7 +70,7 @@ class _Walk:
         self.at = 4
         version = self.number("<I")
         if version not in (2, 3):
-            raise _damaged(self.path, f"it says that it is of version {version}")
+            raise _damaged(self.path, f"its version is {version}, and 2 and 3 are known")
         tensors, entries = self.number("<Q"), self.number("<Q")
         for _ in range(entries):
             self.entry()
@@ -77,9 +81,9 @@ class _Walk:
                 "Use the same model as an MLX folder or a Hugging Face repository.",
             )
         ends = [self.tensor() for _ in range(tensors)]
-        begin = math.ceil(self.at / self.alignment) * self.alignment
-        if begin + max(ends, default=0) > self.size:
-            raise _damaged(self.path, f"{begin + max(ends) - self.size:,} bytes are missing at its end")
+        end = math.ceil(self.at / self.alignment) * self.alignment + max(ends, default=0)
+        if ends and end > self.size:
+            raise _damaged(self.path, f"{end - self.size:,} bytes are missing at its end")
 
     def number(self, form: str) -> int:
         value: int = struct.unpack_from(form, self.data, self.at)[0]
@@ -89,7 +93,7 @@ class _Walk:
     def skip(self, count: int) -> None:
         self.at += count
         if self.at > self.size:
-            raise _damaged(self.path, "a length in it points behind its end")
+            raise _damaged(self.path, "a length in it points past its end")
 
     def text(self) -> bytes:
         length = self.number("<Q")
@@ -124,7 +128,7 @@ class _Walk:
             raise _damaged(self.path, f"it has a value of the unknown type {kind}")
 
     def tensor(self) -> int:
-        """Where one tensor ends, counted from the beginning of the weights."""
+        """End of one tensor, counted from the beginning of the weights."""
         name, dimensions = self.text().decode("utf-8", errors="replace"), self.number("<I")
         if not 1 <= dimensions <= _DIMENSIONS_MAX:
             raise _damaged(self.path, f"its tensor {name!r} has {dimensions} dimensions")

@@ -1,85 +1,74 @@
-"""Values out of the metadata of a GGUF file, each of the kind that is wanted, or an error that names its key."""
+"""The metadata of a GGUF file as typed values."""
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct, field
 
 from specviz.core.errors import UnsupportedModelError
 
-#: As `mx.load` returns it: text as `str`, texts as `list`, numbers as arrays, single ones without dimensions.
-Metadata = Mapping[str, Any]
+Count = Annotated[int, Meta(ge=1)]
+TokenId = Annotated[int, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+_Form = TypeVar("_Form", bound=Struct)
 
 
-def whole(metadata: Metadata, key: str, default: int | None = None, least: int = 1) -> int:
-    """A whole number of `least` or more; without a default it has to be there."""
-    value = _scalar(metadata, key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise _odd(metadata, key, f"one whole number, {least} or more")
-    return value
+class TokenizerMetadata(Struct, frozen=True):
+    """What a file says about its tokenizer."""
+
+    kind: str = field(name="tokenizer.ggml.model", default="")
+    pre: str = field(name="tokenizer.ggml.pre", default="")
+    pieces: list[str] = field(name="tokenizer.ggml.tokens", default_factory=list)
+    merges: list[str] = field(name="tokenizer.ggml.merges", default_factory=list)
+    types: list[int] = field(name="tokenizer.ggml.token_type", default_factory=list)
+    bos: TokenId | None = field(name="tokenizer.ggml.bos_token_id", default=None)
+    eos: TokenId | None = field(name="tokenizer.ggml.eos_token_id", default=None)
+    # Never used for text, and some files have a number outside the vocabulary for "none".
+    padding: TokenId | None = field(name="tokenizer.ggml.padding_token_id", default=None)
+    unknown: TokenId | None = field(name="tokenizer.ggml.unknown_token_id", default=None)
+    add_bos: bool | None = field(name="tokenizer.ggml.add_bos_token", default=None)
+    template: str = field(name="tokenizer.chat_template", default="")
+    context_length: Count | None = field(name="llama.context_length", default=None)
 
 
-def optional_id(metadata: Metadata, key: str) -> int | None:
-    """A token id, if the file gives one."""
-    return whole(metadata, key, least=0) if key in metadata else None
+class LlamaMetadata(Struct, frozen=True):
+    """What a file says about a model of the Llama family. Lengths in values, context in tokens."""
+
+    embedding_length: Count = field(name="llama.embedding_length")
+    block_count: Count = field(name="llama.block_count")
+    feed_forward_length: Count = field(name="llama.feed_forward_length")
+    context_length: Count = field(name="llama.context_length")
+    head_count: Count = field(name="llama.attention.head_count")
+    norm_epsilon: Positive = field(name="llama.attention.layer_norm_rms_epsilon")
+    head_count_kv: Count | None = field(name="llama.attention.head_count_kv", default=None)
+    key_length: Count | None = field(name="llama.attention.key_length", default=None)
+    rope_dimensions: Count | None = field(name="llama.rope.dimension_count", default=None)
+    rope_base: Positive = field(name="llama.rope.freq_base", default=10_000.0)
+    rope_scaling: str = field(name="llama.rope.scaling.type", default="none")
+    rope_factor: Positive | None = field(name="llama.rope.scaling.factor", default=None)
 
 
-def real(metadata: Metadata, key: str, default: float | None = None) -> float:
-    """A finite number above 0; without a default it has to be there."""
-    value = _scalar(metadata, key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise _odd(metadata, key, "one number above 0")
-    return value
+def typed(metadata: Mapping[str, Any], form: type[_Form]) -> _Form:
+    """The values of one form.
 
+    Args:
+        metadata: by key: Python's own values, or arrays that have `tolist`.
+        form: one of the classes above; further keys are ignored.
 
-def flag(metadata: Metadata, key: str, default: bool) -> bool:
-    """True or false."""
-    value = _scalar(metadata, key, default)
-    if not isinstance(value, bool):
-        raise _odd(metadata, key, "true or false")
-    return value
-
-
-def text(metadata: Metadata, key: str, default: str = "") -> str:
-    """A text."""
-    value = metadata.get(key, default)
-    if not isinstance(value, str):
-        raise _odd(metadata, key, "text")
-    return value
-
-
-def texts(metadata: Metadata, key: str) -> list[str]:
-    """A list of texts; empty where the file has none."""
-    value = metadata.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _odd(metadata, key, "a list of texts")
-    return value
-
-
-def whole_list(metadata: Metadata, key: str) -> list[int]:
-    """A list of whole numbers; empty where the file has none."""
-    value: Any = metadata.get(key, [])
-    items = value.tolist() if hasattr(value, "tolist") else value
-    if not isinstance(items, list) or not all(isinstance(item, int) for item in items):
-        raise _odd(metadata, key, "a list of whole numbers")
-    return items
-
-
-def _scalar(metadata: Metadata, key: str, default: Any) -> Any:
-    value = metadata.get(key)
-    if value is None:
-        if default is None:
-            raise UnsupportedModelError(f"The GGUF file does not say {key}.", "Use a complete file.")
-        return default
-    return value.item() if getattr(value, "size", 0) == 1 else value
-
-
-def _odd(metadata: Metadata, key: str, wanted: str) -> UnsupportedModelError:
-    value: Any = metadata.get(key)
-    shown = repr(value.tolist() if hasattr(value, "tolist") else value)
-    shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
-    return UnsupportedModelError(
-        f"The GGUF file says {key} is {shown}, where {wanted} is needed.",
-        "Use another file, or the same model as an MLX folder or a Hugging Face repository.",
-    )
+    Raises:
+        UnsupportedModelError: a key is missing, or its value is of another type or out of range.
+    """
+    wanted = msgspec.structs.fields(form)
+    found = {f.encode_name: metadata[f.encode_name] for f in wanted if f.encode_name in metadata}
+    plain = {key: value.tolist() if hasattr(value, "tolist") else value for key, value in found.items()}
+    try:
+        return msgspec.convert(plain, form)
+    except msgspec.ValidationError as exc:
+        raise UnsupportedModelError(
+            f"The metadata of the GGUF file cannot be used: {str(exc).replace('`$.', '`')}.",
+            "Use another file, or the same model as an MLX folder or a Hugging Face repository.",
+        ) from exc

@@ -1,6 +1,6 @@
-"""A GGUF file of the Llama family → a folder that mlx-lm loads.
+"""Conversion of a GGUF file of the Llama family to a folder that mlx-lm loads.
 
-Weights stay as they are quantised: MLX reads Q4_0, Q4_1 and Q8_0 into its own 4- and 8-bit form, group size 32.
+Weights stay quantised: MLX reads Q4_0, Q4_1 and Q8_0 into its own 4- and 8-bit form, in groups of 32.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from specviz.core.errors import UnsupportedModelError
 from specviz.engines.gguf.check import check_gguf
-from specviz.engines.gguf.metadata import Metadata, real, text, texts, whole
+from specviz.engines.gguf.metadata import LlamaMetadata, TokenizerMetadata, typed
 from specviz.engines.gguf.tokenizer import special_ids, write_tokenizer
 from specviz.engines.mlx.blas import use_fast_blas
 
@@ -55,15 +55,16 @@ def convert(gguf: Path, folder: Path) -> None:
     import mlx.core as mx
 
     weights, metadata = _read(gguf)
-    write_tokenizer(metadata, folder)
+    tokens = typed(metadata, TokenizerMetadata)
+    write_tokenizer(tokens, folder)
     frequencies = weights.pop("rope_freqs.weight", None)
-    # One float type throughout: a float32 norm would pull every activation up to float32 on a GPU.
+    # One float type for all: a float32 norm would make every activation float32 on a GPU.
     tensors = {_mlx_name(name): w.astype(mx.float16) if w.dtype == mx.float32 else w for name, w in weights.items()}
-    config = _config(metadata, tensors)
+    config = _config(typed(metadata, LlamaMetadata), tokens, tensors)
     if frequencies is not None:
         config["rope_scaling"] = _llama3_scaling(cast("list[float]", frequencies.reshape(-1).tolist()), config)
     _write_json(folder / "config.json", config)
-    _write_json(folder / "generation_config.json", special_ids(metadata))
+    _write_json(folder / "generation_config.json", special_ids(tokens))
     _save(folder / "model.safetensors", tensors)
 
 
@@ -92,50 +93,52 @@ def _mlx_name(name: str) -> str:
     )
 
 
-def _config(metadata: Metadata, tensors: Mapping[str, mx.array]) -> dict[str, Any]:
-    hidden = whole(metadata, "llama.embedding_length")
-    heads = whole(metadata, "llama.attention.head_count")
-    kv_heads = whole(metadata, "llama.attention.head_count_kv", heads)
+def _config(llama: LlamaMetadata, tokens: TokenizerMetadata, tensors: Mapping[str, mx.array]) -> dict[str, Any]:
+    hidden, heads = llama.embedding_length, llama.head_count
+    kv_heads = llama.head_count_kv or heads
     if heads % kv_heads:
         raise UnsupportedModelError(
-            f"The GGUF file says llama.attention.head_count_kv is {kv_heads}, which does not divide {heads} heads.",
+            f"The GGUF file has {kv_heads} as llama.attention.head_count_kv, which does not divide {heads} heads.",
             _ANOTHER,
         )
-    if "llama.attention.key_length" not in metadata and hidden % heads:
+    if llama.key_length is None and hidden % heads:
         raise UnsupportedModelError(
-            f"The GGUF file says llama.attention.head_count is {heads}, which does not divide a width of {hidden}.",
+            f"The GGUF file has {heads} as llama.attention.head_count, which does not divide a width of {hidden}.",
             _ANOTHER,
         )
-    head_dim = whole(metadata, "llama.attention.key_length", hidden // heads)
-    if whole(metadata, "llama.rope.dimension_count", head_dim) != head_dim:
-        raise UnsupportedModelError("The GGUF model rotates only part of each head, which is not supported.", _ANOTHER)
+    head_dim = llama.key_length or hidden // heads
+    if llama.rope_dimensions not in (None, head_dim):
+        raise UnsupportedModelError(
+            "The GGUF model rotates a part of each head only, which is not supported.", _ANOTHER
+        )
     config: dict[str, Any] = {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
         "hidden_size": hidden,
-        "num_hidden_layers": whole(metadata, "llama.block_count"),
-        "intermediate_size": whole(metadata, "llama.feed_forward_length"),
+        "num_hidden_layers": llama.block_count,
+        "intermediate_size": llama.feed_forward_length,
         "num_attention_heads": heads,
         "num_key_value_heads": kv_heads,
         "head_dim": head_dim,
-        "rms_norm_eps": real(metadata, "llama.attention.layer_norm_rms_epsilon"),
-        "rope_theta": real(metadata, "llama.rope.freq_base", 10_000.0),
+        "rms_norm_eps": llama.norm_epsilon,
+        "rope_theta": llama.rope_base,
         # GGUF stores the rows of q and k in the order of interleaved rotary embedding.
         "rope_traditional": True,
-        "max_position_embeddings": whole(metadata, "llama.context_length"),
-        "vocab_size": len(texts(metadata, "tokenizer.ggml.tokens")),
+        "max_position_embeddings": llama.context_length,
+        "vocab_size": len(tokens.pieces),
         "tie_word_embeddings": "lm_head.weight" not in tensors,
-        **special_ids(metadata),
+        **special_ids(tokens),
     }
-    if "model.embed_tokens.weight" in tensors:  # it may have padding rows behind the last token
+    if "model.embed_tokens.weight" in tensors:  # it may have padding rows after the last token
         config["vocab_size"] = max(config["vocab_size"], tensors["model.embed_tokens.weight"].shape[0])
     _check_tensors(config, tensors)
-    scaling = text(metadata, "llama.rope.scaling.type", "none")
-    if scaling == "linear":
-        config["rope_scaling"] = {"type": "linear", "factor": real(metadata, "llama.rope.scaling.factor")}
-    elif scaling != "none":
+    if llama.rope_scaling == "linear" and llama.rope_factor:
+        config["rope_scaling"] = {"type": "linear", "factor": llama.rope_factor}
+    elif llama.rope_scaling == "linear":
+        raise UnsupportedModelError("The GGUF file has no llama.rope.scaling.factor.", "Use a complete file.")
+    elif llama.rope_scaling != "none":
         raise UnsupportedModelError(
-            f"The GGUF model scales its positions by {scaling!r}, which is not supported.", _ANOTHER
+            f"The GGUF model scales its positions by {llama.rope_scaling!r}, which is not supported.", _ANOTHER
         )
     bits = {
         name.removesuffix(".scales"): tensors[name.removesuffix("scales") + "weight"].shape[-1] // scales.shape[-1]
@@ -152,11 +155,11 @@ def _config(metadata: Metadata, tensors: Mapping[str, mx.array]) -> dict[str, An
 
 
 def _check_tensors(config: Mapping[str, Any], tensors: Mapping[str, mx.array]) -> None:
-    """Refuse a file whose weights are not those that its metadata describes: it would convert, and never load."""
+    """Refuse a file whose weights do not have the shapes that its metadata gives: its folder would not load."""
     layers = {name.split(".")[2] for name in tensors if name.startswith("model.layers.")}
     if len(layers) != config["num_hidden_layers"]:
         raise UnsupportedModelError(
-            f"The GGUF file says llama.block_count is {config['num_hidden_layers']}, but has {len(layers)} layers.",
+            f"The GGUF file has {config['num_hidden_layers']} as llama.block_count, and {len(layers)} layers.",
             "Use a complete file.",
         )
     hidden, wide = config["hidden_size"], config["intermediate_size"]
@@ -184,7 +187,7 @@ def _check_tensors(config: Mapping[str, Any], tensors: Mapping[str, mx.array]) -
         found = tuple(weight.shape) if scales is None else (*scales.shape[:-1], scales.shape[-1] * _GROUP_SIZE)
         if found != shape:
             raise UnsupportedModelError(
-                f"The GGUF file has the shape {found} in {_gguf_name(name)}, where its metadata means {shape}.",
+                f"The GGUF file has the shape {found} in {_gguf_name(name)}, and its metadata give {shape}.",
                 _ANOTHER,
             )
 
@@ -198,7 +201,7 @@ def _gguf_name(name: str) -> str:
 
 
 def _llama3_scaling(factors: list[float], config: Mapping[str, Any]) -> dict[str, Any]:
-    """The rule that gave these per-frequency factors; Llama 3.1 and 3.2 files hold the factors alone."""
+    """The rule that gives these factors per frequency. Files of Llama 3.1 and 3.2 hold only the factors."""
     other_rule = UnsupportedModelError(
         "The GGUF model scales its positions by a rule other than Llama 3's (rope_freqs.weight).", _ANOTHER
     )
@@ -228,6 +231,6 @@ def _save(path: Path, tensors: dict[str, mx.array]) -> None:
         mx.save_safetensors(str(path), tensors, metadata={"format": "mlx"})
     except (RuntimeError, ValueError) as exc:
         raise OSError(errno.EIO, f"{path.name} could not be written: {exc}") from exc
-    # MLX does not look at what a write returns; a full disk shows as a short file only.
+    # MLX does not check the result of a write: the only sign of a full disk is a short file.
     if os.path.getsize(path) < sum(t.nbytes for t in tensors.values()):
         raise OSError(errno.ENOSPC, f"{path.name} was cut short", str(path))

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import struct
+import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +141,8 @@ def test_odd_metadata_is_refused_by_its_key(cache_folder: Path, tiny_folder: Pat
 @pytest.mark.parametrize(
     ("key", "named"),
     [
-        ("llama.embedding_length", "(300, 32) in token_embd.weight, where its metadata means (300, 64)"),
-        ("llama.feed_forward_length", "(64, 32) in blk.0.ffn_gate.weight, where its metadata means (96, 32)"),
+        ("llama.embedding_length", "(300, 32) in token_embd.weight, and its metadata give (300, 64)"),
+        ("llama.feed_forward_length", "(64, 32) in blk.0.ffn_gate.weight, and its metadata give (96, 32)"),
     ],
 )
 def test_metadata_of_another_model(tiny_folder: Path, tmp_path: Path, key: str, named: str) -> None:
@@ -163,7 +166,7 @@ def test_a_missing_tensor_is_named(
 def test_more_tokens_than_rows(tiny_folder: Path, tmp_path: Path) -> None:
     import mlx.core as mx
 
-    assert "(250, 32) in token_embd.weight, where its metadata means (300, 32)" in refusal(
+    assert "(250, 32) in token_embd.weight, and its metadata give (300, 32)" in refusal(
         tiny_folder, tmp_path, {}, {"token_embd.weight": mx.zeros((250, 32))}
     )
 
@@ -240,6 +243,66 @@ def test_no_damage_to_the_header_ends_the_process(tiny_folder: Path, tmp_path: P
             refused += 1
             assert exc.remedy
     assert refused > 100
+
+
+def header(tensors: int, entries: int, rest: bytes) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", 3, tensors, entries) + rest
+
+
+def entry(key: bytes, value: bytes) -> bytes:
+    return struct.pack("<Q", len(key)) + key + value
+
+
+LLAMA = entry(b"general.architecture", struct.pack("<IQ", 8, 5) + b"llama")
+ONE_TENSOR = struct.pack("<Q", 1) + b"a"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        header(0, 2**60, LLAMA),
+        header(2**60, 1, LLAMA),
+        header(0, 2, LLAMA + entry(b"x", struct.pack("<IIQ", 9, 4, 2**40))),
+        header(0, 2, LLAMA + entry(b"x", struct.pack("<IIQ", 9, 0, 2**63))),
+        header(0, 2, LLAMA + entry(b"x", struct.pack("<IIQ", 9, 8, 2**40))),
+        header(0, 2, LLAMA + entry(b"x", struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000)),
+        header(0, 2, LLAMA + entry(b"x", struct.pack("<IQ", 8, 2**63))),
+        header(1, 1, LLAMA + ONE_TENSOR + struct.pack("<I", 2**31)),
+        header(1, 1, LLAMA + ONE_TENSOR + struct.pack("<IQQIQ", 2, 2**32, 2**32, 0, 0) + bytes(4096)),
+        header(1, 1, LLAMA + ONE_TENSOR + struct.pack("<IQIQ", 1, 8, 0, 2**63) + bytes(4096)),
+    ],
+    ids=[
+        "entries",
+        "tensors",
+        "numbers in a list",
+        "bytes in a list",
+        "texts in a list",
+        "lists in lists",
+        "length of a text",
+        "dimensions",
+        "values that overflow",
+        "offset",
+    ],
+)
+def test_a_hostile_number_costs_neither_time_nor_memory(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "hostile.gguf"
+    path.write_bytes(data)
+    tracemalloc.start()
+    begin = time.process_time()
+    try:
+        with pytest.raises(UnsupportedModelError, match="not a complete GGUF"):
+            check_gguf(path)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert time.process_time() - begin < 2
+
+
+def test_a_file_without_tensors_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "empty.gguf"
+    path.write_bytes(header(0, 1, LLAMA))
+    with pytest.raises(UnsupportedModelError, match="no vocabulary|type ''"):
+        convert.convert(path, tmp_path)
 
 
 @pytest.mark.parametrize("kind", [12, 99])
