@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import msgspec
 
 from specviz.bench.statistics import Interval
 from specviz.bench.sweep.plan import PLAIN, SweepPlan
+from specviz.core.errors import SettingsError, SpecvizError
 from specviz.core.settings import RuleName
 
 SCHEMA = "specviz.predict/1"
+
+Figure = Annotated[float, msgspec.Meta(ge=0)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+#: No block is longer than 64.
+BlockLength = Annotated[int, msgspec.Meta(ge=0, le=64)]
+PerPosition = Annotated[tuple[Figure, ...], msgspec.Meta(max_length=64)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +37,20 @@ class Forecast:
     """
 
     draft: str
-    k: int
+    k: BlockLength
     temperature: float
     rule: RuleName
-    acceptance: float | None
-    accepted_per_round: float | None
-    tokens_per_round: float | None
-    drafted_per_round: float | None
-    speedup: float | None
-    draft_ms: float | None
-    verify_ms: float | None
+    acceptance: Figure | None
+    accepted_per_round: Figure | None
+    tokens_per_round: Figure | None
+    drafted_per_round: Figure | None
+    speedup: Figure | None
+    draft_ms: Figure | None
+    verify_ms: Figure | None
     tokens_per_round_interval: Interval | None = None
-    rounds: float = 0.0
-    reached: tuple[float, ...] = ()
-    kept: tuple[float, ...] = ()
+    rounds: Figure = 0.0
+    reached: PerPosition = ()
+    kept: PerPosition = ()
 
     @property
     def name(self) -> str:
@@ -67,9 +76,9 @@ class Prediction:
     plan: SweepPlan
     given: bool
     rows: tuple[Forecast, ...]
-    plain_ms: dict[float, float | None]
-    written_ms: dict[float, float]
-    verify_ms: dict[float, dict[str, float]]
+    plain_ms: dict[float, Positive | None]
+    written_ms: dict[float, Figure]
+    verify_ms: dict[float, dict[int, Positive]]
     texts: int
     tokens: int
     seconds: float
@@ -124,8 +133,8 @@ class Prediction:
             "left_out": self.left_out,
             "plain_ms": {f"{t:g}": ms for t, ms in self.plain_ms.items()},
             "written_ms": {f"{t:g}": ms for t, ms in self.written_ms.items()},
-            "verify_ms": {f"{t:g}": ms for t, ms in self.verify_ms.items()},
-            "rows": [asdict(row) for row in self.rows],
+            "verify_ms": {f"{t:g}": {str(n): ms for n, ms in calls.items()} for t, calls in self.verify_ms.items()},
+            "rows": msgspec.to_builtins(self.rows),
             "ranking": [
                 {
                     "temperature": temperature,
@@ -137,6 +146,20 @@ class Prediction:
                 for rule in self.plan.rules
             ],
         }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Prediction:
+        """Read what `to_json` gave.
+
+        Raises:
+            SettingsError: it is damaged.
+        """
+        try:
+            return msgspec.convert(data, cls, str_keys=True)
+        except SpecvizError as exc:
+            raise SettingsError(f"The saved prediction is damaged: {exc.message}", "Predict again.") from exc
+        except (msgspec.ValidationError, TypeError, ValueError) as exc:
+            raise SettingsError(f"The saved prediction is damaged: {exc}.", "Predict again.") from exc
 
 
 def _length(row: Forecast) -> float:

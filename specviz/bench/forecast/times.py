@@ -209,6 +209,6 @@ def _equal(one: Sequence[int], other: Sequence[int]) -> int:
     return next((i for i in range(n) if one[i] != other[i]), n)
 
 
-def medians(samples: Mapping[int, Sequence[float]]) -> dict[str, float]:
-    """By length, for a file."""
-    return {str(n): median(ms) for n, ms in sorted(samples.items())}
+def medians(samples: Mapping[int, Sequence[float]]) -> dict[int, float]:
+    """By length."""
+    return {n: median(ms) for n, ms in sorted(samples.items())}

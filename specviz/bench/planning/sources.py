@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from specviz.bench.forecast.forecast import SCHEMA
+from specviz.bench.forecast.forecast import SCHEMA, Forecast, Prediction
 from specviz.bench.planning.inputs import Floats, Measured, VerifyCurve, padded, target_ms
-from specviz.bench.sweep.results import Bench, loads
+from specviz.bench.sweep.results import Bench, parsed
 from specviz.bench.sweep.rows import BenchRow, baseline_of, rows_of
 from specviz.core.errors import SettingsError
 from specviz.core.events import Way
 from specviz.record.state import Baseline
 
-#: No block is longer than this.
-_LONGEST = 64
 _PER_CALL: Baseline = "one call per token"
 
 
@@ -29,14 +24,11 @@ def read(data: bytes) -> list[Measured]:
     Raises:
         SettingsError: it is neither, it is damaged, or no draft in it was measured beside plain decoding.
     """
-    try:
-        prediction = json.loads(data)
-    except (ValueError, RecursionError):
-        prediction = None
-    if isinstance(prediction, Mapping) and prediction.get("schema") == SCHEMA:
-        found = from_prediction(prediction)
+    saved = parsed(data)
+    if isinstance(saved, Mapping) and saved.get("schema") == SCHEMA:
+        found = from_prediction(Prediction.from_json(saved))
     else:
-        found = from_bench(loads(data))
+        found = from_bench(Bench.from_json(saved))
     if not found:
         raise SettingsError("No draft in this file has both tested tokens and a baseline.", "Measure it to the end.")
     return found
@@ -106,50 +98,49 @@ def _way(bench: Bench) -> Way:
     return "scoring" if asked == "auto" else asked
 
 
-def from_prediction(data: Mapping[str, Any]) -> list[Measured]:
+def from_prediction(prediction: Prediction) -> list[Measured]:
     """One per draft, temperature and rule that a prediction has times of, in its order.
 
     Raises:
-        SettingsError: it is damaged.
+        SettingsError: its figures contradict each other.
     """
+    groups: dict[tuple[str, float, str], list[Forecast]] = defaultdict(list)
+    for row in prediction.rows:
+        if row.k and row.kept and row.draft_ms is not None and row.verify_ms is not None:
+            groups[row.draft, row.temperature, row.rule].append(row)
     try:
-        groups: dict[tuple[str, float, str], list[Mapping[str, Any]]] = defaultdict(list)
-        for row in data["rows"]:
-            if row["k"] and row["kept"] and row["draft_ms"] is not None and row["verify_ms"] is not None:
-                groups[str(row["draft"]), float(row["temperature"]), str(row["rule"])].append(row)
-        found = (_predicted(data, group) for group in groups.values())
-        return [one for one in found if one is not None]
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as exc:
-        raise SettingsError(f"The saved prediction is damaged: {exc!r}.", "Predict again.") from exc
+        found = [_predicted(prediction, group) for group in groups.values()]
+    except ValueError as exc:
+        raise SettingsError(f"The saved prediction is damaged: {exc}.", "Predict again.") from exc
+    return [one for one in found if one is not None]
 
 
-def _predicted(data: Mapping[str, Any], group: Sequence[Mapping[str, Any]]) -> Measured | None:
-    widest = max(group, key=lambda row: int(row["k"]))
-    temperature = f"{float(widest['temperature']):g}"
-    plain, points = data["plain_ms"].get(temperature), data["verify_ms"].get(temperature) or {}
-    if plain is None or not points:
+def _predicted(prediction: Prediction, group: Sequence[Forecast]) -> Measured | None:
+    widest = max(group, key=lambda row: row.k)
+    temperature = float(f"{widest.temperature:g}")  # as the file has it
+    plain_ms, calls = prediction.plain_ms.get(temperature), prediction.verify_ms.get(temperature)
+    if plain_ms is None or not calls:
         return None
-    plain_ms = _positive(plain)
-    curve = VerifyCurve.of(({0.0: plain_ms} | {float(n): _positive(ms) for n, ms in points.items()}).items())
-    drafted = {int(row["k"]): _at_least_0(row["drafted_per_round"]) for row in group}
-    k, rounds = int(widest["k"]), _positive(widest["rounds"])
-    kept = [_at_least_0(n) for n in widest["kept"]]
-    if not len(kept) <= k <= _LONGEST:
-        raise ValueError(f"{len(kept)} positions in a block of {k}")
-    name = f"{widest['draft']}, {widest['rule']}, T = {temperature}"
-    whole = max(1, round(rounds))
+    k, rounds, whole = widest.k, widest.rounds, max(1, round(widest.rounds))
+    drafted = {row.k: row.drafted_per_round or 0.0 for row in group}
+    if not (rounds and drafted[k] and all(row.tokens_per_round for row in group)):
+        raise ValueError("it has times of a draft, but no rounds, no drafted tokens or no tokens")
+    if max(len(widest.kept), len(widest.reached)) > k:
+        raise ValueError(f"{len(widest.kept)} positions in a block of {k}")
+    curve = VerifyCurve.of(({0.0: plain_ms} | {float(n): ms for n, ms in calls.items()}).items())
+    name = f"{widest.draft}, {widest.rule}, T = {widest.temperature:g}"
     return Measured(
-        source=f"predicted: {name} → {data['plan']['settings']['target']}",
+        source=f"predicted: {name} → {prediction.plan.settings.target}",
         rounds=whole,
-        kept=_falling(np.minimum(1, np.array(padded(kept, k)) / rounds) * whole),
+        kept=_falling(np.minimum(1, np.array(padded(widest.kept, k)) / rounds) * whole),
         proposed=_proposed(drafted, whole),
-        reached=padded([_at_least_0(n) * whole / rounds for n in widest["reached"]], k),
-        alpha=_at_least_0(widest["acceptance"]),
+        reached=padded([n * whole / rounds for n in widest.reached], k),
+        alpha=widest.acceptance or 0.0,
         plain_ms=plain_ms,
-        draft_ms=_at_least_0(widest["draft_ms"]) / _positive(widest["drafted_per_round"]),
+        draft_ms=(widest.draft_ms or 0.0) / drafted[k],
         verify=curve,
-        direct=tuple(sorted((int(row["k"]), _positive(row["tokens_per_round"])) for row in group)),
-        other_ms=max(0.0, _at_least_0(widest["verify_ms"]) - float(curve(drafted[k]))),
+        direct=tuple(sorted((row.k, row.tokens_per_round or 0.0) for row in group)),
+        other_ms=max(0.0, (widest.verify_ms or 0.0) - float(curve(drafted[k]))),
     )
 
 
@@ -164,17 +155,3 @@ def _proposed(drafted: Mapping[int, float], rounds: int) -> tuple[float, ...]:
 def _falling(counts: Floats) -> tuple[float, ...]:
     """None above the one before it, as counts of "at least so many" are."""
     return tuple(np.minimum.accumulate(counts).tolist())
-
-
-def _positive(value: Any) -> float:
-    number = _at_least_0(value)
-    if not number:
-        raise ValueError(f"{value!r} is no time and no count")
-    return number
-
-
-def _at_least_0(value: Any) -> float:
-    number = float(value)
-    if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"{value!r} is no time and no count")
-    return number

@@ -109,5 +109,5 @@ class SweepPlan:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-ready dict, field by field."""
+        """A JSON-ready dict, field by field; `msgspec.convert` reads it."""
         return asdict(self) | {"settings": self.settings.to_json()}

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import codecs
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.plan import SweepPlan
 from specviz.core.errors import SettingsError, SpecvizError
 from specviz.core.events import TimeSplit
 from specviz.core.files import disk_errors, write_whole
-from specviz.core.settings import Settings
 
 SCHEMA = "specviz.bench/1"
+#: What the plan of every saved benchmark has.
+_PLAN_FIELDS = frozenset("settings drafts ks temperatures rules baselines suite repeats warm_up min_confidence".split())
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,67 +31,67 @@ class Trial:
     Attributes:
         cell, prompt: indices into the plan's cells and the prompts. repeat: from 0.
         tokens: of the output. rounds, drafted, tested, accepted: 0 for a baseline that was streamed.
-        steady_tokens, steady_ms: without the first round, which holds the prefill; of a stream behind its first piece.
-        proposed, reached, kept: per position of the block: drafts that had a token there, that were tested there, kept.
-        split: where the time went, the first round left out, in ms.
+        steady_tokens, steady_ms: without the first round, which has the prefill; of a stream after its first piece.
+        proposed, reached, kept: per position of the block, how many drafts had a token there, that was tested, kept.
+        split: where the time went, without the first round, in ms.
         billed_prompt, billed_completion, requests: what a server counted; None where it did not.
         finish: why the output ended. guarantee: what may be promised about it.
         order: rank in the order of measuring.
         text_hash: of the output's token ids, to tell whether two outputs are the same.
     """
 
-    cell: int
-    prompt: int
-    repeat: int
-    tokens: int
-    rounds: int
-    drafted: int
-    tested: int
-    accepted: int
-    steady_tokens: int
-    steady_ms: float
-    proposed: tuple[int, ...] = ()
-    reached: tuple[int, ...] = ()
-    kept: tuple[int, ...] = ()
+    cell: Count
+    prompt: Count
+    repeat: Count
+    tokens: Count
+    rounds: Count
+    drafted: Count
+    tested: Count
+    accepted: Count
+    steady_tokens: Count
+    steady_ms: Annotated[float, msgspec.Meta(ge=0)]
+    proposed: tuple[Count, ...] = ()
+    reached: tuple[Count, ...] = ()
+    kept: tuple[Count, ...] = ()
     split: TimeSplit = field(default_factory=TimeSplit)
-    billed_prompt: int | None = None
-    billed_completion: int | None = None
-    requests: int | None = None
+    billed_prompt: Count | None = None
+    billed_completion: Count | None = None
+    requests: Count | None = None
     finish: str = ""
     guarantee: str = ""
-    order: int = 0
+    order: Count = 0
     text_hash: str = ""
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """What makes it one of its kind."""
+        """What identifies it within its benchmark."""
         return self.cell, self.prompt, self.repeat
 
     @property
     def tokens_per_second(self) -> float | None:
-        """None where nothing was decoded behind the first round."""
+        """None where nothing was decoded after the first round."""
         return 1000 * self.steady_tokens / self.steady_ms if self.steady_tokens and self.steady_ms > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a cell could not be measured, or not to its end."""
+    """Why a cell could not be measured, or not completely."""
 
-    cell: int
+    cell: Count
     message: str
     remedy: str = ""
 
 
 @dataclass(slots=True)
 class Bench:
-    """A sweep: what was to be measured, and what was.
+    """A sweep: its plan, and what was measured of it.
 
     Attributes:
         prompts: the suite's, as they were asked.
         machine: versions and machine, see `specviz.bench.sweep.machine`.
         started_at: seconds since the epoch. seconds: spent measuring, pauses left out.
-        left_out: prompts that cannot be decoded from, by index, and why.
-        answers: what the target said to the turns before a prompt, by the prompt's index.
+        left_out: why a prompt cannot be decoded, by the prompt's index.
+        answers: the target's answers to the turns before a prompt, by the prompt's index.
     """
 
     plan: SweepPlan
@@ -106,7 +111,7 @@ class Bench:
 
     @property
     def missing(self) -> int:
-        """Runs that are still to be measured: those of cells that failed will not be."""
+        """Runs that are still to be measured; those of cells that failed will not be."""
         failed = {f.cell for f in self.failures}
         done = {t.key for t in self.trials if t.cell not in failed}
         return (len(self.plan.cells()) - len(failed)) * self._asked * self.plan.repeats - len(done)
@@ -117,18 +122,14 @@ class Bench:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict; `specviz.bench.sweep.rows` computes everything else from it."""
+        data = msgspec.to_builtins(self, str_keys=True)
+        trials = data.pop("trials")
         return {
             "schema": SCHEMA,
-            "plan": self.plan.to_json(),
-            "cells": [asdict(cell) for cell in self.plan.cells()],
-            "prompts": [asdict(prompt) for prompt in self.prompts],
-            "machine": self.machine,
-            "started_at": self.started_at,
-            "seconds": self.seconds,
-            "left_out": {str(i): why for i, why in self.left_out.items()},
-            "answers": {str(i): list(said) for i, said in self.answers.items()},
-            "failures": [asdict(f) for f in self.failures],
-            "trials": [asdict(t) for t in self.trials],
+            "plan": data.pop("plan"),
+            "cells": msgspec.to_builtins(self.plan.cells()),
+            **data,
+            "trials": trials,
         }
 
     @classmethod
@@ -140,27 +141,17 @@ class Bench:
         """
         if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
             raise SettingsError(
-                "This is no saved benchmark.", f'A benchmark is a JSON object with "schema": "{SCHEMA}".'
+                "This is not a saved benchmark.", f'A benchmark is a JSON object with "schema": "{SCHEMA}".'
             )
         try:
-            plan = _plan(data["plan"])
-            prompts = tuple(_prompt(p) for p in data["prompts"])
-            found = cls(
-                plan,
-                prompts,
-                [_trial(t) for t in data["trials"]],
-                [Failure(int(f["cell"]), str(f["message"]), str(f.get("remedy", ""))) for f in data["failures"]],
-                {str(k): str(v) for k, v in data["machine"].items()},
-                float(data["started_at"]),
-                float(data["seconds"]),
-                {int(i): str(why) for i, why in data["left_out"].items()},
-                {int(i): _texts(said) for i, said in data.get("answers", {}).items()},
-            )
+            found = msgspec.convert(data, cls, str_keys=True)
+            if missing := _PLAN_FIELDS - set(data["plan"]):
+                raise ValueError(f"the plan has no {min(missing)}")
             found._check()
         except SpecvizError as exc:
             raise SettingsError(f"The saved benchmark is damaged: {exc.message}", "Measure it again.") from exc
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as exc:
-            raise SettingsError(f"The saved benchmark is damaged: {exc!r}.", "Measure it again.") from exc
+        except (msgspec.ValidationError, TypeError, ValueError) as exc:
+            raise SettingsError(f"The saved benchmark is damaged: {exc}.", "Measure it again.") from exc
         return found
 
     def _check(self) -> None:
@@ -173,16 +164,16 @@ class Bench:
         if any(not 0 <= i < prompts for i in self.left_out):
             raise ValueError("a prompt was left out that is not in the suite")
         if any(not 0 <= i < prompts or len(a) != len(self.prompts[i].before) for i, a in self.answers.items()):
-            raise ValueError("answers to turns that nobody has asked")
+            raise ValueError("there are answers to turns that no prompt has")
         if len({t.key for t in self.trials}) < len(self.trials):
-            raise ValueError("a trial stands there twice")
+            raise ValueError("a trial is there twice")
 
 
 def read(path: Path) -> Bench:
     """A saved benchmark.
 
     Raises:
-        SettingsError: it cannot be read, or is none.
+        SettingsError: it cannot be read, or is something else.
     """
     try:
         return loads(path.read_bytes())
@@ -196,13 +187,21 @@ def loads(data: bytes) -> Bench:
     """A saved benchmark from the bytes of its file.
 
     Raises:
-        SettingsError: they are none.
+        SettingsError: they are something else.
+    """
+    return Bench.from_json(parsed(data))
+
+
+def parsed(data: bytes) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        SettingsError: it is not JSON.
     """
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as exc:
-        raise SettingsError(f"This is no JSON: {exc}.", "Give the JSON file of a benchmark.") from exc
-    return Bench.from_json(found)
+        return msgspec.json.decode(data.removeprefix(codecs.BOM_UTF8))
+    except (msgspec.DecodeError, ValueError, RecursionError) as exc:
+        raise SettingsError(f"This is not JSON: {exc}.", "Give the JSON file of a benchmark.") from exc
 
 
 def dumps(bench: Bench, more: Mapping[str, Any] | None = None) -> str:
@@ -226,65 +225,3 @@ def write(data: str | bytes, path: Path) -> None:
     """
     with disk_errors(path, SettingsError, "Choose another place."):
         write_whole(path, data)
-
-
-def _plan(data: Mapping[str, Any]) -> SweepPlan:
-    settings = {f.name: data["settings"][f.name] for f in fields(Settings) if f.name in data["settings"]}
-    return SweepPlan(
-        Settings(**settings | {"stop": tuple(settings.get("stop", ()))}),
-        drafts=tuple(data["drafts"]),
-        ks=tuple(data["ks"]),
-        temperatures=tuple(data["temperatures"]),
-        rules=tuple(data["rules"]),
-        baselines=tuple(data["baselines"]),
-        suite=str(data["suite"]),
-        repeats=_count(data["repeats"]),
-        warm_up=_count(data["warm_up"]),
-        min_confidence=_time(data["min_confidence"]),
-    )
-
-
-def _prompt(data: Mapping[str, Any]) -> BenchPrompt:
-    found = {f.name: data[f.name] for f in fields(BenchPrompt) if f.name in data}
-    before = _texts(found.pop("before", ()))
-    _texts(tuple(found.values()))
-    return BenchPrompt(**found, before=before)
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
-        raise TypeError(f"{values!r} are no texts")
-    return tuple(values)
-
-
-_COUNTS = ("cell", "prompt", "repeat", "tokens", "rounds", "drafted", "tested", "accepted", "steady_tokens", "order")
-_MAYBE = ("billed_prompt", "billed_completion", "requests")
-
-
-def _trial(data: Mapping[str, Any]) -> Trial:
-    for name in _COUNTS:
-        _count(data[name])
-    for name in _MAYBE:
-        if data[name] is not None:
-            _count(data[name])
-    positions = {name: tuple(map(_count, data[name])) for name in ("proposed", "reached", "kept")}
-    split = TimeSplit(**{name: _time(ms) for name, ms in data["split"].items()})
-    own = {f.name: data[f.name] for f in fields(Trial)}
-    ms = _time(data["steady_ms"])
-    if ms is None:
-        raise TypeError("steady_ms is not known")
-    return Trial(**own | positions | {"split": split, "steady_ms": ms})
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise TypeError(f"{value!r} is no count")
-    return value
-
-
-def _time(value: Any) -> Any:
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
-    ):
-        raise TypeError(f"{value!r} is no time")
-    return value

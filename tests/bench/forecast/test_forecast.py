@@ -15,7 +15,7 @@ def row(draft: str, k: int, speedup: float | None, tokens: float = 2.0, temperat
 
 def prediction(*rows: Forecast) -> Prediction:
     plan = SweepPlan(Settings(target="toy"), ("a", "b", "none"), (1, 4))
-    return Prediction(plan, False, rows, {0.0: 1.0}, {}, {0.0: {"0": 1.0}}, 3, 90, 1.5, 1.0, 0.2)
+    return Prediction(plan, False, rows, {0.0: 1.0}, {}, {0.0: {0: 1.0}}, 3, 90, 1.5, 1.0, 0.2)
 
 
 PLAIN = row("none", 0, 1.0, 1.0)
@@ -61,3 +61,4 @@ def test_the_json_says_all_of_it() -> None:
     assert data["schema"] == SCHEMA == "specviz.predict/1" and len(data["rows"]) == 6
     assert data["ranking"][0]["drafts"] == ["a", "b", "none"] and data["plain_ms"] == {"0": 1.0}
     assert data["plan"]["ks"] == [1, 4]
+    assert Prediction.from_json(data) == MIXED

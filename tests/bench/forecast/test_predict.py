@@ -292,7 +292,7 @@ def test_a_text_at_the_end_of_the_context_is_followed(prompt: BenchPrompt) -> No
         return Pair(toy_draft(max_context=size - 2), toy_target(max_context=size, stop_ids=frozenset()))
 
     found = predict(plan_of(("toy",), (1, 8)), [prompt], open_pair)
-    assert found.tokens == 5 and set(found.verify_ms[0.0]) == {"0", "1"}
+    assert found.tokens == 5 and set(found.verify_ms[0.0]) == {0, 1}
 
 
 def test_an_answer_of_a_single_token_is_followed() -> None:

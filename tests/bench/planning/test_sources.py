@@ -91,17 +91,19 @@ def _prediction(**changes: Any) -> dict[str, Any]:
         return {
             "draft": draft, "k": k, "temperature": 0.8, "rule": "probabilistic", "acceptance": 0.6, "rounds": 100.0,
             "tokens_per_round": 1 + sum(kept) / 100, "drafted_per_round": 0.9 * k, "draft_ms": 1.8 * k,
-            "verify_ms": 101 + 4.5 * k, "kept": kept, "reached": [100.0, *kept[:-1]], **more,
+            "verify_ms": 101 + 4.5 * k, "kept": kept, "reached": [100.0, *kept[:-1]], "accepted_per_round": None,
+            "speedup": None, **more,
         }  # fmt: skip
 
     return {
         "schema": "specviz.predict/1",
-        "plan": {"settings": {"target": "toy"}},
-        "rows": [row("none", 0, kept=[]), row("ngram", 1), row("ngram", 4), row("slow", 4, draft_ms=None)],
+        "plan": SweepPlan(Settings(target="toy", draft="none"), ("ngram", "slow"), (1, 4), (0.8,)).to_json(),
+        "given": False, "written_ms": {}, "texts": 1, "tokens": 100, "seconds": 1.0, "writing_s": 1.0, "timing_s": 1.0,
+        "rows": [row("none", 0, kept=[], reached=[]), row("ngram", 1), row("ngram", 4), row("slow", 4, draft_ms=None)],
         "plain_ms": {"0.8": 100.0},
         "verify_ms": {"0.8": {"1": 105.0, "4": 120.0}},
         **changes,
-    }
+    }  # fmt: skip
 
 
 def _bytes(data: Any) -> bytes:
