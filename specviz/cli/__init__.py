@@ -1,4 +1,4 @@
-"""The jobs of specviz without a browser: `python -m specviz generate | models | replay | doctor | …`."""
+"""The command line: `python -m specviz generate | models | replay | doctor | …`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from specviz.core.errors import SpecvizError
 _INTRO = """\
 See, measure and trust speculative decoding.
 
-A small draft proposes K tokens, the target scores all of them in one call, and a rule keeps or replaces each, so
-that the text is the target's own. Start with:
+A small draft model proposes K tokens, the target model scores all of them in one call, and a rule keeps or replaces
+each, so that the output is the target's own. Start with:
 
   python -m specviz generate --prompt "Explain why the sky is blue."
   python -m specviz generate --prompt "..." --draft model:smollm2-draft --temperature 0.8 --json
@@ -41,12 +41,12 @@ The page with the token tree:  streamlit run app.py
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line, with help that teaches."""
+    """The command line and its help."""
     top = argparse.ArgumentParser(
         prog="specviz", description=_INTRO, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     top.add_argument("--version", action="version", version=f"specviz {__version__}")
-    top.add_argument("--verbose", action="store_true", help="more log lines on standard error")
+    top.add_argument("--verbose", action="store_true", help="print more log lines on standard error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     runs, models = (add_generate, add_replay, add_bench, add_predict, add_compare), (add_models, add_doctor)
     for add in (*runs, *models, add_distill, add_acceptance):
@@ -90,12 +90,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _use_any_character() -> None:
-    """Write what the terminal's encoding lacks as an escape; never end a run over it."""
+    """Escape characters that the terminal's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _discard_output() -> None:
-    """Keep the interpreter from trying once more at exit, and complaining."""
+    """Keep the interpreter from writing again at exit, with a traceback."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

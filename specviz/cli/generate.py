@@ -37,17 +37,17 @@ from specviz.setup.environment import environment, secrets
 from specviz.views import words
 
 _HELP = """\
-Decode one prompt with a draft, and say what it bought.
+Generate text for one prompt with a draft, and report the speed-up.
 
-Tokens that the draft got right are green, replaced ones yellow, bonus tokens blue. --json prints one object instead.
+Accepted draft tokens are green, resampled ones yellow, bonus tokens blue. --json prints one object instead.
 The baseline is measured first: a few dozen tokens of plain decoding by the same target at the same settings.
 
 A remote target is openai:MODEL with --base-url (or TARGET_BASE_URL): any server with an OpenAI-compatible completions
-API. What it can do is tried out first, and decides how a round is verified. Its key comes from TARGET_API_KEY alone.
+API. What it supports is tested first and decides how a round is verified. Its key is read from TARGET_API_KEY only.
 It has two baselines: its own streaming, and one call per token.
 
 --simulated-rtt-ms puts a network in front of a target in this process: every call waits for a round trip, the text
-stays the same. It has two baselines as well: without the network, and one call per token through it.
+stays the same. It also has two baselines: without the network, and one call per token through it.
 
 Exact output: the rules probabilistic and deterministic, and greedy at temperature 0. The rule threshold is lossy.
 Settings come from the command line, then the environment, then .env (see .env.example), then defaults.
@@ -58,7 +58,7 @@ def add_generate(commands: Any) -> None:
     """Register the command."""
     p: argparse.ArgumentParser = commands.add_parser(
         "generate",
-        help="decode one prompt, with a draft",
+        help="generate text for one prompt with a draft",
         description=_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -70,41 +70,41 @@ def add_generate(commands: Any) -> None:
         "--base-url",
         dest="base_url",
         metavar="URL",
-        help="of a remote target's API, as http://127.0.0.1:8000/v1 (default: TARGET_BASE_URL)",
+        help="address of a remote target's API, such as http://127.0.0.1:8000/v1 (default: TARGET_BASE_URL)",
     )
     p.add_argument(
         "--tokenizer",
         metavar="NAME",
-        help="where a remote target's tokenizer comes from: a known model, a folder or a Hugging Face repository "
-        "(default: the target's own where its name tells, else the draft model's)",
+        help="source of a remote target's tokenizer: a known model, a folder or a Hugging Face repository (default: "
+        "the target's own if it is on this machine, else the draft model's)",
     )
     p.add_argument(
         "--verification",
         choices=VERIFICATIONS,
-        help="how a remote target verifies a round: scoring the draft in one call, drawing a token behind each of its "
-        "prefixes, or generating on its own and comparing (default: auto, the best exact way that the server allows)",
+        help="how a remote target verifies a round: scoring the draft in one call, drawing one token after each of its "
+        "prefixes, or generating and comparing (default: auto, the best exact way that the server supports)",
     )
     p.add_argument(
         "--draft",
         type=draft_name,
-        help="ngram, model:NAME, toy or none; ngram+model:NAME copies where it can and lets the model draft elsewhere "
-        "(default: auto, the best that there is for the target)",
+        help="ngram, model:NAME, toy or none; ngram+model:NAME copies where the text repeats and lets the model draft "
+        "elsewhere (default: auto, the best one for the target)",
     )
-    p.add_argument("--k", type=int, metavar="K", help="tokens drafted a round, 1 to 16 (default: 4)")
+    p.add_argument("--k", type=int, metavar="K", help="tokens drafted per round, 1 to 16 (default: 4)")
     p.add_argument("--temperature", type=float, help="0 to 2; 0 is greedy (default: 0)")
     p.add_argument("--top-k", type=int, dest="top_k", help="keep only this many tokens; 0 is off")
     p.add_argument("--top-p", type=float, dest="top_p", help="keep only the nucleus of this mass; 1 is off")
     p.add_argument("--max-tokens", type=int, dest="max_tokens", help="output budget, 1 to 1024 (default: 128)")
     p.add_argument("--rule", choices=RULES, help="acceptance rule (default: probabilistic)")
-    p.add_argument("--tau", type=float, help="the bar of the rule threshold (default: 0.3)")
-    p.add_argument("--seed", type=int, help="of every random draw (default: 0)")
+    p.add_argument("--tau", type=float, help="τ of the rule threshold (default: 0.3)")
+    p.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
     p.add_argument("--system", help="system prompt")
     p.add_argument("--raw", action="store_true", default=None, help="send the prompt without the chat template")
     p.add_argument(
         "--stop",
         action="append",
         metavar="TEXT",
-        help="end with the token that completes this text, which stays; may be repeated",
+        help="end the output with the token that completes this text; may be repeated",
     )
     p.add_argument("--ngram-max", type=int, dest="ngram_max", help="longest match of the ngram drafter (default: 4)")
     p.add_argument(
@@ -118,8 +118,8 @@ def add_generate(commands: Any) -> None:
         type=float,
         dest="min_confidence",
         metavar="P",
-        help="end a draft model's draft before a token that, by its own estimate, has less than this chance of being "
-        "kept; from 0 up to 1, 0 always drafts K tokens (default: 0.4 for smollm2-draft, 0 for others)",
+        help="end a draft model's block before a token whose estimated chance of being kept is below this; from 0 to "
+        "below 1, 0 always drafts K tokens (default: 0.4 for smollm2-draft, 0 for others)",
     )
     p.add_argument(
         "--simulated-rtt-ms",
@@ -133,10 +133,10 @@ def add_generate(commands: Any) -> None:
         type=float,
         dest="simulated_jitter_ms",
         metavar="MS",
-        help="how far a single round trip may be from that, drawn evenly; at most all of it (default: 0)",
+        help="largest deviation of a single round trip, drawn uniformly; at most the round trip (default: 0)",
     )
     p.add_argument("--trace", type=Path, metavar="FILE", help="record the run as JSON lines")
-    p.add_argument("--no-baseline", action="store_true", help="skip the baseline: no speed-up is reported then")
+    p.add_argument("--no-baseline", action="store_true", help="skip the baseline; no speed-up is reported")
     p.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     p.set_defaults(run=_run)
 
@@ -152,7 +152,7 @@ def _run(options: argparse.Namespace) -> int:
     given["stop"] = tuple(options.stop) if options.stop else None
     variables = environment()
     if options.base_url is not None:
-        # Not into the settings: it may hold a password, and they never do.
+        # Not into the settings: it may contain a password, and settings contain no secrets.
         variables["TARGET_BASE_URL"] = options.base_url
     settings = Settings.resolve(given, environment=variables)
     prompt = _read_prompt(options)
@@ -184,7 +184,7 @@ def _decode(
     stopping: threading.Event,
     trace: TraceWriter | None,
 ) -> RunState | None:
-    """Load, measure the baseline, decode; print the text as it grows unless JSON was asked for.
+    """Load, measure the baseline, decode; print the text as it grows, unless JSON is printed.
 
     Returns:
         The run; None when it was interrupted before the first token.
@@ -255,7 +255,7 @@ def _read_prompt(options: argparse.Namespace) -> str:
 
 
 class Printer:
-    """Prints the output as it grows, each token in its colour."""
+    """Prints the output while it is generated, each token in the colour of its status."""
 
     def __init__(self) -> None:
         self._shown, self._stream = 0, Utf8Stream()
@@ -268,12 +268,12 @@ class Printer:
         self._shown = len(state.text)
 
     def finish(self) -> None:
-        """Print what is left of a character that was cut by the end of the output."""
+        """Print the rest of a character that was cut by the end of the output."""
         print(safe(self._stream.finish()), end="", flush=True)
 
 
 def print_summary(state: RunState) -> None:
-    """The figures of a run, in words, on standard error."""
+    """Print the figures of a run on standard error."""
     data = report.summary(state)
 
     def figure(value: float | None, form: str) -> str:
@@ -303,12 +303,12 @@ def _ending(state: RunState) -> str:
 
 
 def _steady_tokens(state: RunState) -> int:
-    """Tokens behind the first round, which the rate leaves out."""
+    """Tokens after the first round, which is in no rate."""
     return sum(r.emitted for r in state.rounds[1:])
 
 
 def _remote_lines(data: dict[str, Any]) -> list[str]:
-    """How a remote target verified, and what it counted."""
+    """How a remote target verified, its requests, and its billed tokens."""
     if data["way"] in (None, "rows"):
         return []
     prompt, completion = data["billed_prompt_tokens"], data["billed_completion_tokens"]
@@ -321,13 +321,13 @@ def _remote_lines(data: dict[str, Any]) -> list[str]:
 
 
 def _network_lines(data: dict[str, Any]) -> list[str]:
-    """That the speeds below are those behind a network, and one that is not real."""
-    told = words.network(data["simulated_rtt_ms"] or 0.0, data["simulated_jitter_ms"] or 0.0)
-    return [f"simulated network: {told} in front of every call"] if told else []
+    """A line that names the simulated network, if there was one."""
+    delay = words.network(data["simulated_rtt_ms"] or 0.0, data["simulated_jitter_ms"] or 0.0)
+    return [f"simulated network: {delay} before every call"] if delay else []
 
 
 def _compared(data: dict[str, Any]) -> str:
-    """Both baselines of a target behind a network, the one of any other, and what the run is against them."""
+    """The baseline, or both of them where there is a network, and the speed-up against each."""
     base, kind, per_call = data["baseline_tokens_per_second"], data["baseline"], data["per_call_tokens_per_second"]
     if base is None:
         return "n/a in plain decoding: speed-up n/a"

@@ -15,8 +15,8 @@ from specviz.record import report, trace
 from specviz.record.state import Node, RunState
 
 _HELP = """\
-Play a recorded run: each line is a round, each token in the colour of what became of it
-(+ accepted, - rejected, ~ drawn in its place, * bonus, . never tested).
+Play a recorded run: each line is a round, each token has the colour and the mark of its status
+(+ accepted, - rejected, ~ resampled, * bonus, . ignored).
 """
 
 _MARKS = {"accepted": "+", "rejected": "-", "resampled": "~", "bonus": "*", "ignored": ".", "pending": "?"}
@@ -30,7 +30,7 @@ def add_replay(commands: Any) -> None:
         description=_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("file", type=Path, metavar="FILE", help="a trace that `generate --trace` or the page saved")
+    p.add_argument("file", type=Path, metavar="FILE", help="a trace saved by `generate --trace` or by the page")
     p.add_argument(
         "--pace", type=_pace, default=0.0, metavar="X", help="play at X times the recorded speed; 0: at once"
     )
@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{event.round:>4}  {_round(state.nodes[shown:])}", flush=True)
             shown = len(state.nodes)
     if not recording.complete:
-        print("The recording is cut: the run did not end.", file=sys.stderr)
+        print("The recording is incomplete: it has no end of the run.", file=sys.stderr)
     if options.json:
         write_json(report.summary(state))
     else:

@@ -1,4 +1,4 @@
-"""What the commands share: JSON out, tables, progress, colours, Ctrl-C, and text that cannot command the terminal."""
+"""What the commands share: JSON, tables, progress, colours, Ctrl-C, and text without terminal control characters."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from specviz.core.ports import Progress
 
 #: C0 and C1 controls but tab and newline: model text must not move the cursor or set a window title.
 _CONTROLS = {c: f"\\x{c:02x}" for c in (*range(0x20), *range(0x7F, 0xA0)) if chr(c) not in "\t\n"}
-# Marks that reorder what stands beside them.
+# Marks that change the writing direction.
 _CONTROLS |= {c: f"\\u{c:04x}" for c in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 _JSON_ESCAPES = {c: f"\\u{c:04x}" for c in _CONTROLS if c >= 0x20}
 
-#: Exit code after Ctrl-C, as shells have it: 128 and the number of the signal.
+#: Exit code after Ctrl-C, as in shells: 128 plus the number of the signal.
 INTERRUPTED = 130
 
 COLOURS = {"accepted": "32", "resampled": "33", "bonus": "36", "rejected": "9;31", "ignored": "2"}
 
 
 def safe(text: str) -> str:
-    """Text that is safe to print: control characters are written out."""
+    """Text that is safe to print: control characters are escaped."""
     return text.translate(_CONTROLS)
 
 
 def painted(text: str, status: str, out: TextIO) -> str:
-    """The text in the colour of its status, where the output is a terminal."""
+    """The text in the colour of its status, if the output is a terminal."""
     code = COLOURS.get(status)
     return f"\x1b[{code}m{text}\x1b[0m" if code and out.isatty() else text
 
 
 class Utf8Stream:
-    """Joins tokens that are parts of characters: gives text only when a character is whole."""
+    """Joins tokens that are parts of characters: returns text only when a character is complete."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def feed(self, data: bytes) -> str:
-        """Text that became whole with these bytes."""
+        """The text that these bytes complete."""
         return self._decoder.decode(data)
 
     def finish(self) -> str:
-        """What is left: a replacement character where the last one never became whole."""
+        """The rest: a replacement character where the last one is incomplete."""
         return self._decoder.decode(b"", final=True)
 
 
 def write_json(data: dict[str, Any]) -> None:
-    """One object on standard output, a line per field."""
+    """Print one object on standard output, a line per field."""
     rows = (f"  {json.dumps(k)}: {json.dumps(v, ensure_ascii=False, allow_nan=False)}" for k, v in data.items())
-    # In JSON such characters stand in strings alone, where they may be escaped.
+    # In JSON such characters are in strings only, where they may be escaped.
     print(("{\n" + ",\n".join(rows) + "\n}").translate(_JSON_ESCAPES))
 
 
@@ -67,31 +67,31 @@ def print_error(message: str, remedy: str) -> None:
 
 
 class ProgressLine:
-    """Progress on standard error: one line that is rewritten on a terminal, one line a stage elsewhere."""
+    """Progress on standard error: one rewritten line on a terminal, otherwise one line per stage."""
 
     def __init__(self, err: TextIO | None = None) -> None:
         self._err = err or sys.stderr
         self._what, self._beside_text = "", False
 
     def __call__(self, progress: Progress) -> None:
-        """Show how far a wait has come; one without words says that it is over."""
+        """Show the progress of a wait; an empty one ends it."""
         if not progress.what:
             self.clear()
         elif self._err.isatty() and not self._beside_text:
             self._err.write(f"\r\x1b[K{safe(_words(progress))}")
             self._err.flush()
         elif progress.what != self._what:
-            # The text may stand in the middle of a line.
+            # The cursor may be in the middle of a line of text.
             print("\n" * self._beside_text + safe(progress.what), file=self._err)
         self._what = progress.what
 
     def beside_text(self) -> None:
-        """From now on text is printed: nothing may be rewritten any more, and each new wait has its own line."""
+        """Text is printed from now on: no line is rewritten any more, and each new wait has a line of its own."""
         self.clear()
         self._beside_text = True
 
     def clear(self) -> None:
-        """Take the line away before something else is printed."""
+        """Remove the line before something else is printed."""
         if self._what and self._err.isatty() and not self._beside_text:
             self._err.write("\r\x1b[K")
             self._err.flush()
@@ -113,7 +113,7 @@ def _words(progress: Progress) -> str:
 
 @contextmanager
 def stop_on_interrupt(words: str) -> Iterator[threading.Event]:
-    """The first Ctrl-C sets the event, so that work ends with what there is, and says so; the second ends at once."""
+    """The first Ctrl-C prints `words` and sets the event, so that the work ends in order; the second ends at once."""
     stopping = threading.Event()
 
     def stop(number: int, frame: object) -> None:
@@ -130,7 +130,7 @@ def stop_on_interrupt(words: str) -> Iterator[threading.Event]:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """A table: the first column to the left, the others to the right."""
+    """A table: the first column left-aligned, the others right-aligned."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(

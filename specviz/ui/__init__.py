@@ -1,1 +1,1 @@
-"""The Streamlit pages' own parts. Only this package and the page scripts import streamlit."""
+"""The Streamlit pages. Only this package imports streamlit."""

@@ -1,4 +1,4 @@
-"""Above the results: Measure, Pause, Cancel, and how much is asked for."""
+"""Above the results: Measure, Pause, Cancel, and the number of runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specviz.bench.sweep.sweep import new_bench
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Error
 from specviz.ui import page, session
-from specviz.ui.bench_form import Asked, show_complaint
+from specviz.ui.bench_form import BenchRequest, show_complaint
 from specviz.ui.catalog import Catalog
 from specviz.ui.session import Visit
 from specviz.views import words
@@ -22,69 +22,67 @@ from specviz.views import words
 log = logging.getLogger(__name__)
 
 
-def show_controls(catalog: Catalog, visit: Visit, asked: Asked) -> None:
-    """Draw them, and start what is asked for when Measure is pressed."""
+def show_controls(catalog: Catalog, visit: Visit, request: BenchRequest) -> None:
+    """Draw them, and start the benchmark when Measure is pressed."""
     job = visit.bench
     live = job is not None and job.live
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.button(
             "Measure", type="primary", icon=":material/play_arrow:",
-            disabled=live or asked.plan is None or asked.suite is None, on_click=_start, args=(catalog, asked),
+            disabled=live or request.plan is None or request.suite is None, on_click=_start, args=(catalog, request),
         )  # fmt: skip
         if live and job is not None and job.paused:
             st.button("Resume", icon=":material/resume:", on_click=_hold, args=(False,))
         else:
             st.button("Pause", icon=":material/pause:", disabled=not live, on_click=_hold, args=(True,))
-        st.button(
-            "Cancel", icon=":material/stop:", disabled=not live, on_click=_cancel, help="What is measured is kept."
-        )
-        if asked.plan and asked.suite and not live:
-            st.caption(_how_much(asked))
-    show_complaint(asked)
-    if refusal := visit.refusal({"bench": repr(asked.plan)}, of="bench"):
+        st.button("Cancel", icon=":material/stop:", disabled=not live, on_click=_cancel, help="Finished runs are kept.")
+        if request.plan and request.suite and not live:
+            st.caption(_how_much(request))
+    show_complaint(request)
+    if refusal := visit.refusal({"bench": repr(request.plan)}, of="bench"):
         page.show_error(refusal)
 
 
-def _how_much(asked: Asked) -> str:
-    assert asked.plan and asked.suite
-    cells, prompts = len(asked.plan.cells()), len(asked.suite.prompts)
-    times = f" × {asked.plan.repeats} repeats" if asked.plan.repeats > 1 else ""
-    runs = cells * prompts * asked.plan.repeats
+def _how_much(request: BenchRequest) -> str:
+    assert request.plan and request.suite
+    cells, prompts = len(request.plan.cells()), len(request.suite.prompts)
+    times = f" × {request.plan.repeats} repeats" if request.plan.repeats > 1 else ""
+    runs = cells * prompts * request.plan.repeats
     return f"{cells} cells, plain decoding among them, × {prompts} prompts{times} = {runs:,} runs"
 
 
 def new_path(folder: Path) -> Path:
-    """A name that tells when, and that nothing else has."""
+    """A unique file name with the time."""
     return folder / time.strftime(f"bench-%Y%m%d-%H%M%S-{uuid.uuid4().hex[:4]}.json")
 
 
 def start(catalog: Catalog, bench: Bench, path: Path) -> None:
-    """Begin with a benchmark, or go on with it.
+    """Start a benchmark, or go on with a saved one.
 
     Raises:
-        SpecvizError: its models mean nothing, or the host was closed.
+        SpecvizError: a model does not exist, or the host was closed.
     """
     visit = session.visit()
     for draft in bench.plan.drafts:
-        # Refused at once, and by its name, rather than after all the others.
+        # An unknown draft is refused at once, with its name, and not after the runs of the others.
         cell = next((c for c in bench.plan.cells() if c.draft == draft), bench.plan.cells()[0])
         catalog.check(bench.plan.settings_of(cell))
     visit.start_bench(session.host(catalog), bench, path)
     session.put_into_address(visit)
 
 
-def _start(catalog: Catalog, asked: Asked) -> None:
+def _start(catalog: Catalog, request: BenchRequest) -> None:
     visit = session.visit()
-    if asked.plan is None or asked.suite is None or (visit.bench is not None and visit.bench.live):
+    if request.plan is None or request.suite is None or (visit.bench is not None and visit.bench.live):
         return
     try:
-        start(catalog, new_bench(asked.plan, asked.suite.prompts), new_path(catalog.benchmark_folder()))
+        start(catalog, new_bench(request.plan, request.suite.prompts), new_path(catalog.benchmark_folder()))
     except SpecvizError as error:
-        visit.refuse(words.complaint(error), {"bench": repr(asked.plan)}, of="bench")
+        visit.refuse(words.complaint(error), {"bench": repr(request.plan)}, of="bench")
     except Exception as exc:
-        # In a callback it would replace the whole page by a traceback.
+        # An exception in a callback would replace the whole page by a traceback.
         log.exception("a benchmark could not be started")
-        visit.refuse(words.complaint(Error.of(exc)), {"bench": repr(asked.plan)}, of="bench")
+        visit.refuse(words.complaint(Error.of(exc)), {"bench": repr(request.plan)}, of="bench")
 
 
 def _hold(pause: bool) -> None:

@@ -1,4 +1,4 @@
-"""What to measure: target, drafts, K, temperatures, rules, prompts. Builds a `SweepPlan` and prompts, nothing else."""
+"""The sidebar of the Benchmark page: target, drafts, K, temperatures, rules, prompts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from specviz.views import words
 
 KS = (1, 2, 3, 4, 6, 8, 12, 16)
 TEMPERATURES = (0.0, 0.3, 0.7, 1.0)
-_BUILTIN, _FILE = "Built-in", "A file of mine"
+_BUILTIN, _FILE = "Built-in", "My own file"
 _BAD_ROWS_SHOWN = 20
 _SUITE_HELP = (
     "GSM8K, HumanEval (also .gz), Spec-Bench's question.jsonl, or any JSONL, CSV or Parquet with a column of prompts. "
@@ -31,8 +31,8 @@ _SUITE_HELP = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the form asks for.
+class BenchRequest:
+    """The benchmark that the form describes.
 
     Attributes:
         plan, suite: None where something is wrong; `complaint` says what, as Markdown.
@@ -43,19 +43,19 @@ class Asked:
     complaint: str = ""
 
 
-def bench_form(catalog: Catalog) -> Asked:
+def bench_form(catalog: Catalog) -> BenchRequest:
     """Draw the sidebar."""
     with st.sidebar:
         try:
             defaults = Settings.resolve(environment=environment())
         except SpecvizError:
-            defaults = Settings()  # the Live page complains about each variable
+            defaults = Settings()  # the Live page shows the error for each variable
         try:
             plan = _plan(catalog, defaults)
             suite, complaint = _suite()
         except SpecvizError as error:
-            return Asked(None, None, words.complaint(error))
-    return Asked(replace(plan, suite=suite.name) if suite else plan, suite, complaint)
+            return BenchRequest(None, None, words.complaint(error))
+    return BenchRequest(replace(plan, suite=suite.name) if suite else plan, suite, complaint)
 
 
 def _plan(catalog: Catalog, defaults: Settings) -> SweepPlan:
@@ -74,16 +74,16 @@ def _plan(catalog: Catalog, defaults: Settings) -> SweepPlan:
     max_tokens = st.slider("Max tokens", 16, 256, 48, 16, key="bench_max_tokens", persist_state="session")
     with st.expander("Repeats, seed, network"):
         repeats = st.number_input(
-            "Repeats", 1, 20, 1, key="bench_repeats", persist_state="session", help="Of each cell on each prompt."
+            "Repeats", 1, 20, 1, key="bench_repeats", persist_state="session", help="Runs of each cell on each prompt."
         )
         warm_up = st.number_input(
             "Warm-up tokens", 0, 64, 8, key="bench_warm_up", persist_state="session",
-            help="Decoded by each cell before anything of it counts.",
+            help="Tokens that each cell decodes before its first measured run.",
         )  # fmt: skip
         seed = st.number_input("Seed", 0, 2**31 - 1, defaults.seed, key="bench_seed", persist_state="session")
         rtt = st.number_input(
             "Simulated round trip, ms", 0, int(RTT_MAX_MS), 0, key="bench_rtt", persist_state="session",
-            help="A network in front of a target on this machine: see the latency lab of the Live page.",
+            help="Simulates a network in front of a target on this machine, as the latency lab of the Live page does.",
         )  # fmt: skip
     settings = Settings(
         target=target, draft=PLAIN, max_tokens=int(max_tokens), seed=int(seed), simulated_rtt_ms=float(rtt),
@@ -103,7 +103,7 @@ def _drafts(catalog: Catalog, target: str, defaults: Settings) -> list[str]:
     chosen = st.multiselect(
         "Drafts", list(choices), default=fitting[:2], key=f"bench_drafts_{target}", persist_state="session",
         accept_new_options=True, format_func=lambda n: choices[n].title if n in choices else n,
-        help="Plain decoding is always measured beside them.",
+        help="Plain decoding is always measured too.",
     )  # fmt: skip
     for name in chosen:
         if name in choices and choices[name].reason:
@@ -114,14 +114,14 @@ def _drafts(catalog: Catalog, target: str, defaults: Settings) -> list[str]:
 
 
 def _several(label: str, key: str, choices: Sequence[Any], default: Sequence[Any]) -> list[Any]:
-    found = st.multiselect(label, choices, default=list(default), key=key, persist_state="session")
-    if not found:
+    chosen = st.multiselect(label, choices, default=list(default), key=key, persist_state="session")
+    if not chosen:
         raise SettingsError(f"{label}: nothing is chosen.", "Choose at least one.")
-    return list(found)
+    return list(chosen)
 
 
 def _suite() -> tuple[Suite | None, str]:
-    """The prompts that were chosen, and a complaint where there are none."""
+    """The chosen prompts, or an error where there are none."""
     source = st.radio("Prompts", (_BUILTIN, _FILE), key="bench_source", persist_state="session", horizontal=True)
     if source == _BUILTIN:
         suite = builtin()
@@ -130,10 +130,10 @@ def _suite() -> tuple[Suite | None, str]:
         )
         kept = Suite(suite.name, tuple(p for p in suite.prompts if p.domain in domains))
     else:
-        found = _uploaded()
-        if found is None:
+        uploaded = _uploaded()
+        if uploaded is None:
             return None, "Choose a file of prompts at the left."
-        kept = found
+        kept = uploaded
     per_domain = st.slider(
         "Prompts per domain", 1, 8, 2, key="bench_per_domain", persist_state="session",
         help="More prompts make the intervals narrower.",
@@ -146,14 +146,14 @@ def _uploaded() -> Suite | None:
     file = st.file_uploader(
         "File of prompts", ["jsonl", "json", "csv", "tsv", "gz", "parquet"], key="bench_file", help=_SUITE_HELP
     )
-    found_out = "found out"
-    kind = st.selectbox("Format", (found_out, *KINDS), key="bench_kind", persist_state="session")
-    column = st.text_input("Column of the prompts", key="bench_column", persist_state="session", placeholder=found_out)
+    detected = "detected"
+    kind = st.selectbox("Format", (detected, *KINDS), key="bench_kind", persist_state="session")
+    column = st.text_input("Column of the prompts", key="bench_column", persist_state="session", placeholder=detected)
     encoding = st.text_input("Encoding", key="bench_encoding", persist_state="session", placeholder="UTF-8")
     if file is None:
         return None
     loaded = _read(
-        file.file_id, file.name, file.getvalue(), None if kind == found_out else kind, column or None, encoding or None
+        file.file_id, file.name, file.getvalue(), None if kind == detected else kind, column or None, encoding or None
     )
     if loaded.bad:
         with st.expander(f":orange[{len(loaded.bad):,} rows cannot be used]"):
@@ -161,18 +161,18 @@ def _uploaded() -> Suite | None:
                 st.caption(f"{loaded.unit.capitalize()} {row.line}: {words.escape_markdown(row.why)}")
         if not st.checkbox("Leave them out", key="bench_skip_bad", persist_state="session"):
             raise SettingsError(
-                f"{len(loaded.bad):,} rows of the file cannot be used.", "Mend them, or tick “Leave them out”."
+                f"{len(loaded.bad):,} rows of the file cannot be used.", "Correct them, or tick “Leave them out”."
             )
     return loaded.suite
 
 
 @st.cache_data(show_spinner="Reading the prompts", max_entries=4)
 def _read(file_id: str, name: str, _data: bytes, kind: Any, column: str | None, encoding: str | None) -> Loaded:
-    """Prompts of an uploaded file; `file_id` tells one upload from the next."""
+    """Prompts of an uploaded file; `file_id` identifies the upload for the cache."""
     return load(io.BytesIO(_data), name, kind=kind, column=column, encoding=encoding, limit=None)
 
 
-def show_complaint(asked: Asked) -> None:
-    """Say what is wrong with the form, if something is."""
-    if asked.complaint:
-        page.show_error(asked.complaint)
+def show_complaint(request: BenchRequest) -> None:
+    """Show what is wrong with the form, if anything is."""
+    if request.complaint:
+        page.show_error(request.complaint)

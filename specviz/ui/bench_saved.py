@@ -1,4 +1,4 @@
-"""Benchmarks that were saved before: look at one, go on with it, compare it with the one on the page."""
+"""Saved benchmarks: open one, go on with it, compare it with the one on the page."""
 
 from __future__ import annotations
 
@@ -23,32 +23,30 @@ _MOST = 50
 
 
 def show_saved(catalog: Catalog, visit: Visit) -> None:
-    """Draw the list, and the comparison with what is looked at."""
+    """Draw the list, and the comparison with the benchmark on the page."""
     files = saved_files(catalog.benchmark_folder())
     with st.expander("Saved benchmarks: open, go on, compare", expanded=visit.opened is not None):
-        st.caption(
-            "What is measured on this page is saved on this machine as it comes; `specviz bench` writes the same files."
-        )
+        st.caption("This page saves results on this machine after each run; `specviz bench` writes the same files.")
         name = st.selectbox(
-            "Saved", list(files), index=None, key="bench_saved", placeholder="choose one, or bring a file",
+            "Saved", list(files), index=None, key="bench_saved", placeholder="choose one, or upload a file",
             format_func=lambda n: title_of(files[n]) if n in files else n,
         )  # fmt: skip
-        brought = st.file_uploader("A file of a benchmark", ["json"], key="bench_upload")
+        uploaded = st.file_uploader("A benchmark file", ["json"], key="bench_upload")
         try:
-            chosen, title = _chosen(files, name, brought)
+            chosen, title = _chosen(files, name, uploaded)
         except SpecvizError as error:
             page.show_error(words.complaint(error))
             return
         if chosen is None:
             return
-        path = files.get(name or "") if brought is None else None
+        path = files.get(name or "") if uploaded is None else None
         with st.container(horizontal=True, gap="xsmall"):
             st.button("Open", on_click=_open, args=(chosen,), icon=":material/folder_open:")
             live = visit.bench is not None and visit.bench.live
             st.button(
                 "Go on", on_click=_go_on, args=(catalog, chosen, path), icon=":material/resume:",
                 disabled=live or not (chosen.missing or chosen.failures),
-                help="Measures what is missing, and tries again what has failed.",
+                help="Measures the missing runs, and repeats the failed ones.",
             )  # fmt: skip
             if visit.opened is not None and visit.bench is not None:
                 st.button("Back to the newest", on_click=_close)
@@ -62,17 +60,17 @@ def show_saved(catalog: Catalog, visit: Visit) -> None:
 
 
 def saved_files(folder: Path) -> dict[str, Path]:
-    """The newest first, by name."""
+    """The saved files by name, the newest first."""
     try:
-        found = sorted(folder.glob("*.json"), key=lambda p: p.stat().st_mtime, reverse=True)
+        paths = sorted(folder.glob("*.json"), key=lambda p: p.stat().st_mtime, reverse=True)
     except OSError:
         return {}
-    return {path.name: path for path in found[:_MOST]}
+    return {path.name: path for path in paths[:_MOST]}
 
 
 @st.cache_data(show_spinner=False, max_entries=_MOST)
 def _about(path: str) -> str:
-    """What never changes of it: the browser sends the label of a choice back, and one that is gone would be none."""
+    """The constant part of its label: the browser sends the label back, and a changed one would be no choice."""
     try:
         bench = read(Path(path))
     except SpecvizError:
@@ -83,16 +81,16 @@ def _about(path: str) -> str:
 
 
 def title_of(path: Path) -> str:
-    """What a list calls it."""
+    """Its label in a list."""
     try:
         return words.visible(f"{path.stem} · {_about(str(path))}")
     except OSError:
         return path.stem
 
 
-def _chosen(files: dict[str, Path], name: str | None, brought: object) -> tuple[Bench | None, str]:
-    if brought is not None:
-        return loads(brought.getvalue()), str(brought.name)  # type: ignore[attr-defined]
+def _chosen(files: dict[str, Path], name: str | None, uploaded: object) -> tuple[Bench | None, str]:
+    if uploaded is not None:
+        return loads(uploaded.getvalue()), str(uploaded.name)  # type: ignore[attr-defined]
     return (read(files[name]), name) if name in files else (None, "")
 
 
@@ -111,15 +109,15 @@ def _go_on(catalog: Catalog, bench: Bench, path: Path | None) -> None:
     except SpecvizError as error:
         visit.refuse(words.complaint(error), {"bench": "saved"}, of="saved")
     except Exception as exc:
-        # In a callback it would replace the whole page by a traceback.
+        # An exception in a callback would replace the whole page by a traceback.
         log.exception("a benchmark could not be gone on with")
         visit.refuse(words.complaint(Error.of(exc)), {"bench": "saved"}, of="saved")
 
 
 def _comparison(found: Comparison, title: str) -> None:
-    st.markdown(f"**Before: {words.escape_markdown(title)}; then: the one above**")
-    for said in found.differences:
-        st.caption(words.escape_markdown(f"Not the same: {said}"))
+    st.markdown(f"**Before: {words.escape_markdown(title)}; then: the benchmark above**")
+    for difference in found.differences:
+        st.caption(words.escape_markdown(f"Not the same: {difference}"))
     if not found.pairings:
         st.info("The two have no cell in common.")
         return

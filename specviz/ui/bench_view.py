@@ -1,4 +1,4 @@
-"""A benchmark as it is measured, and afterwards: progress, the verdict, the table, the charts, what to take away."""
+"""A benchmark, during and after the measurement: progress, verdict, table, charts, downloads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STYLE = """<style>
 
 
 def show_bench(visit: Visit) -> None:
-    """Draw the benchmark that is looked at, and go on drawing while it is measured."""
+    """Draw the benchmark on the page, and draw it again while it is measured."""
     job = visit.bench if visit.opened is None else None
     live = job is not None and job.live
 
@@ -36,11 +36,11 @@ def show_bench(visit: Visit) -> None:
     def fragment() -> None:
         visit.touch()
         if live and job is not None and not job.live:
-            st.rerun()  # the whole page once more: buttons and downloads are those of a benchmark that has ended
+            st.rerun()  # the whole page once more: buttons and downloads change at the end
         bench = job.snapshot() if job is not None else visit.opened
         assert bench is not None
-        # Each part that may have more or less in it stands in a container that is always there: one element more above
-        # them, and table and charts are mounted anew.
+        # Each part whose number of elements may change is in a container that always exists: one more element above
+        # table and charts would mount them again.
         with st.container():
             if job is not None:
                 _progress(job, bench)
@@ -66,7 +66,7 @@ def _progress(job: BenchJob, bench: Bench) -> None:
         return
     if job.phase == "queued":
         ahead = job.queue_position
-        st.progress(0.0, "Waiting: " + (f"{ahead} runs are ahead." if ahead else "it begins in a moment."))
+        st.progress(0.0, "Waiting: " + (f"{ahead} runs are ahead." if ahead else "it starts in a moment."))
         return
     waiting = job.progress
     what = words.escape_markdown(waiting.what if waiting else "Starting")
@@ -78,7 +78,7 @@ def _progress(job: BenchJob, bench: Bench) -> None:
 
 
 def _rows(bench: Bench, name: str) -> list[BenchRow]:
-    """Computed once per run: intervals take time, which is taken from the models on the same cores."""
+    """Computed once per finished run: intervals take time from models on the same cores."""
     key = (name, len(bench.trials), len(bench.failures))
     known = st.session_state.get("bench_rows")
     if known is None or known[0] != key:
@@ -103,7 +103,7 @@ def _results(bench: Bench, name: str) -> None:
 
 
 def _chosen(bench: Bench) -> tuple[float, str]:
-    """Of several temperatures and rules, those that verdict and charts are of."""
+    """The temperature and rule of verdict and charts, where the plan has several."""
     temperatures, rules = bench.plan.temperatures, bench.plan.rules
     temperature, rule = temperatures[0], rules[0]
     if len(temperatures) > 1 or len(rules) > 1:
@@ -119,7 +119,7 @@ def _chosen(bench: Bench) -> tuple[float, str]:
 
 def _say(rows: list[BenchRow], temperature: float, missing: int) -> None:
     found = verdict(rows, temperature)
-    text = f"**{words.escape_markdown(found.words)}**" + (" So far, that is: not all is measured." if missing else "")
+    text = f"**{words.escape_markdown(found.words)}**" + (" Preliminary: not all runs are measured." if missing else "")
     match found.speculate:
         case True:
             st.success(text, icon=":material/speed:")
@@ -139,8 +139,8 @@ def _complaints(bench: Bench) -> None:
     for alarm in alarms(bench):
         st.warning(words.escape_markdown(alarm), icon=":material/warning:")
     if bench.left_out:
-        told = "; ".join(f"{bench.prompts[i].id}: {why}" for i, why in bench.left_out.items())
-        st.warning(words.escape_markdown(f"Prompts that were left out: {told}"), icon=":material/warning:")
+        listed = "; ".join(f"{bench.prompts[i].id}: {why}" for i, why in bench.left_out.items())
+        st.warning(words.escape_markdown(f"Prompts that were left out: {listed}"), icon=":material/warning:")
 
 
 def _downloads(bench: Bench) -> None:
@@ -153,7 +153,7 @@ def _downloads(bench: Bench) -> None:
     )
     with st.container(horizontal=True, gap="xsmall"):
         for label, ending, mime, data in files:
-            # Streamlit's own: this part of the page does not run again by itself.
+            # Streamlit's own button is enough here: this part of the page does not poll.
             st.download_button(
                 label, data, f"{stem}.{ending}", mime, on_click="ignore", icon=":material/download:",
                 key=f"bench_download_{ending}",

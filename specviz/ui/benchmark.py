@@ -1,4 +1,4 @@
-"""The Benchmark page: choose what to measure, watch the table fill, keep and compare what was measured."""
+"""The Benchmark page: choose what to measure, see the results as they come, save and compare them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from specviz.ui.parts.libraries import load_plotly
 
 _WELCOME = """\
 **Which draft, which K?** This page measures it: every draft at every K on a suite of prompts, in random order, with
-plain decoding measured in between. Each speed-up comes with the interval in which it lies, and "do not speculate here"
-is a possible answer. Choose at the left what to measure, and press **Measure**. What is measured is saved as it comes:
-cancel at any time, and go on later.
+plain decoding measured in between. Each speed-up has a 95 % interval, and "do not speculate here" is a possible answer.
+Choose at the left what to measure, and press **Measure**. Results are saved after each run: you can cancel at any time
+and go on later.
 """
 
 
 def show(catalog: Catalog | None = None) -> None:
-    """Draw the page. `catalog` says which models there are and makes their host."""
+    """Draw the page. `catalog` lists the models and makes their host."""
     catalog = catalog or AppCatalog()
     page.set_up("Benchmark")
     visit = session.visit()
-    asked = bench_form(catalog)
+    request = bench_form(catalog)
     live = visit.bench is not None and visit.bench.live
-    # Each in a container that is always there: what stands behind one that grows would be mounted anew.
+    # Each in a container that always exists: elements after a growing one would be mounted again.
     with st.container():
-        show_controls(catalog, visit, asked)
+        show_controls(catalog, visit, request)
     with st.container():
         if visit.bench is None and visit.opened is None:
             st.info(_WELCOME, icon=":material/speed:")
@@ -38,5 +38,5 @@ def show(catalog: Catalog | None = None) -> None:
     show_saved(catalog, visit)
     load_plotly()
     if live != (visit.bench is not None and visit.bench.live):
-        # It ended while the page was drawn: the buttons above stand for one that is still measured.
+        # It ended while the page was drawn, and the buttons above still show it as running.
         st.rerun()

@@ -1,4 +1,4 @@
-"""A slider whose ends follow what is planned from: a value that is beyond them now moves to the end."""
+"""A slider whose ends may change between page runs; a value beyond an end moves to the end."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import streamlit as st
 def bounded_slider(
     label: str, key: str, value: float, low: float, high: float, *, step: float, help: str, format: str = "%.3g"
 ) -> float:
-    """Draw it; `value` is where it begins. What it was moved to stays for the session, as far as the ends allow."""
+    """Draw it; `value` is the first value. A value that the user has set stays for the session, within the ends."""
     if key not in st.session_state:
         first: float | None = min(max(value, low), high)
     else:
-        # Streamlit refuses a value beyond the ends, and complains of a first value beside one in the state.
+        # Streamlit refuses a value beyond the ends, and warns of a first value beside one in the state.
         first = None
         kept = st.session_state[key]
         if not low <= kept <= high:

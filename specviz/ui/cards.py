@@ -1,4 +1,4 @@
-"""Cards with a number each: in one row, or two and two where a page is narrow."""
+"""Cards with one number each: in one row, or in rows of two on a narrow page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from specviz.views.summary import BadgeColour, Figure, Tone
 
-#: As many as fit beside each other.
+#: How many fit in a row.
 A_ROW = 4
 
 STYLE = """<style>
@@ -28,7 +28,7 @@ _TONES: dict[Tone, BadgeColour] = {"good": "green", "bad": "red", "neutral": "gr
 
 
 def show_cards(rows: Sequence[Sequence[Figure]]) -> None:
-    """Draw them, row by row, on a page that has `STYLE`. Once per page: the keys are the page's only ones."""
+    """Draw the rows, on a page that has `STYLE`. Once per page: the keys are fixed."""
     with st.container(key="cards", gap="small"):
         for number, row in enumerate(rows):
             _row(number, row)

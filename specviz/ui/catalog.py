@@ -1,4 +1,4 @@
-"""The models that a page offers, and the thread that runs them."""
+"""The models that a page offers, and the host that runs them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specviz.setup.catalog import CatalogEntry
 
 
 class Catalog(Protocol):
-    """What a page needs of models that can be chosen, and of what runs them; tests bring their own."""
+    """What a page needs: the models to choose from, and their host. Tests have their own."""
 
     def targets(self) -> list[CatalogEntry]:
         """Target models that can be chosen."""
@@ -27,7 +27,7 @@ class Catalog(Protocol):
         ...
 
     def check(self, settings: Settings) -> None:
-        """Refuse names that mean nothing, before any work."""
+        """Refuse unknown names before any work."""
         ...
 
     def benchmark_folder(self) -> Path:
@@ -51,7 +51,7 @@ class AppCatalog:
         return ModelHost(catalog.Builder, catalog.check)
 
     def check(self, settings: Settings) -> None:
-        """Refuse names that mean nothing, before any work."""
+        """Refuse unknown names before any work."""
         catalog.check(settings)
 
     def benchmark_folder(self) -> Path:

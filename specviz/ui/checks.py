@@ -1,4 +1,4 @@
-"""Connection light and tests: whether target and draft answer, before anybody presses Run."""
+"""Lights and tests: whether target and draft answer, before a run."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 POLL_S = 0.5
-#: What a test was about; with another value of one of these it says nothing any more.
+#: The settings that a test depends on; its result is dropped when one of them changes.
 _SUBJECT = ("target", "base_url", "tokenizer", "verification")
 
 
 def show_checks(
     catalog: Catalog, visit: Visit, fields: Mapping[str, Any], places: Mapping[Tried, DeltaGenerator]
 ) -> None:
-    """Draw, at the target and at the draft, a light, a button, and what came of the test."""
+    """Draw a light, a button and the result of the test at the target and at the draft."""
     for what, place in places.items():
         with place:
             _show(catalog, visit, fields, what)
@@ -47,15 +47,15 @@ def _show(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried
     if check is not None and not check.live and not _still_about(check.settings, what, now):
         check = None
     colour, word = trial.light(check)
-    newer_run = None if check is not None and (check.live or check.id not in visit.older) else visit.run
-    told_by_run = ""
+    newer_run = None if check is not None and (check.live or check.id not in visit.older_checks) else visit.run
+    from_run = ""
     if what == "target" and newer_run is not None and _still_about(newer_run.settings, what, now):
-        colour, word, told_by_run = trial.light_of_run(newer_run.state, (colour, word))
+        colour, word, from_run = trial.light_of_run(newer_run.state, (colour, word))
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"):
         st.markdown(f":{colour}[●] :small[{word}]", width="content")
         _button(catalog, visit, fields, what)
-    if told_by_run:
-        st.caption(told_by_run)
+    if from_run:
+        st.caption(from_run)
     elif check is not None and check.live:
         st.fragment(_wait_for, run_every=POLL_S)(visit, check)
     elif check is not None:
@@ -65,12 +65,12 @@ def _show(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried
 
 
 def _wait_for(visit: Visit, check: Check) -> None:
-    """Show how far a test has come. When it has ended, run the whole page once more: that ends the polling."""
+    """Show the progress of a test. At its end run the whole page once more, which ends the polling."""
     visit.touch()
     if not check.live:
         st.rerun()
     if check.phase == "queued":
-        st.caption("Waiting for the models: they serve one at a time.")
+        st.caption("Waiting for the models: they do one job at a time.")
     elif check.progress is not None:
         phases.show_progress(check.progress)
     else:
@@ -97,14 +97,14 @@ def _button(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tri
 
 
 _HELP: dict[Tried, str] = {
-    "target": "Finds out whether it answers and what it can do. A server may bill some tokens for it.",
-    "draft": "Lets the draft go on with a short text.",
+    "target": "Checks whether it answers and what it supports. A server may bill a few tokens for it.",
+    "draft": "Lets the draft continue a short text.",
 }
 
 
 def _why_not(visit: Visit, fields: Mapping[str, Any], what: Tried) -> str:
     if visit.live:
-        return "A run is going on. Test when it has ended, or stop it."
+        return "A run is going on. Wait for its end, or stop it."
     if any(check.live for check in visit.checks.values()):
         return "One test at a time."
     if what == "draft" and fields["draft"] == "none":
@@ -126,13 +126,13 @@ def _show_result(result: TrialOutcome) -> None:
 
 
 def _still_about(tried: Settings, what: Tried, now: Mapping[str, Any]) -> bool:
-    """Whether what came of those settings holds for what is chosen now."""
+    """Whether a result for the settings `tried` still holds for the present choice."""
     subject = (*_SUBJECT, "draft") if what == "draft" else _SUBJECT
     try:
-        asked = Settings.resolve(now)
+        chosen = Settings.resolve(now)
     except SpecvizError:
         return False
-    return all(getattr(tried, name) == getattr(asked, name) for name in subject)
+    return all(getattr(tried, name) == getattr(chosen, name) for name in subject)
 
 
 def _stop() -> None:

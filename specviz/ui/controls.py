@@ -1,4 +1,4 @@
-"""Above the run: the prompt, Run, Stop, and the trace to take away."""
+"""Above the run: the prompt, Run, Stop, the pace, and the download of the trace."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
         placeholder="Your prompt, or one of the examples above",
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        # A callback: it runs before the page does, so nothing that cuts the page's run short can lose the click.
+        # A callback: it runs before the page does, so a page run that is cut short cannot lose the click.
         st.button(
             "Run", type="primary", icon=":material/play_arrow:", disabled=visit.live,
             on_click=_start, args=(catalog, fields),
@@ -52,7 +52,7 @@ def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> 
         if visit.run is not None:
             with st.container(width="content"):
                 _download(visit.run)
-    if refusal := visit.refusal(_asked(catalog, fields)):
+    if refusal := visit.refusal(_request(catalog, fields)):
         page.show_error(refusal)
 
 
@@ -67,8 +67,8 @@ def _stop() -> None:
 
 
 def _start(catalog: Catalog, fields: Mapping[str, Any]) -> None:
-    """Start a run, or say why not; prompt and settings stay as they are either way."""
-    # Not an argument: Streamlit keeps those in session state, where a visit must not be found.
+    """Start a run, or say why not; prompt and settings stay in either case."""
+    # Not an argument: Streamlit keeps arguments in session state, and a visit must not be there.
     visit = session.visit()
     if visit.live:
         return
@@ -80,19 +80,19 @@ def _start(catalog: Catalog, fields: Mapping[str, Any]) -> None:
         visit.start(session.host(catalog), settings, _prompt())
         session.put_into_address(visit)
     except SpecvizError as error:
-        visit.refuse(words.complaint(error), _asked(catalog, fields))
+        visit.refuse(words.complaint(error), _request(catalog, fields))
     except Exception as exc:
-        # In a callback it would replace the whole page, and everything typed there, by a traceback.
+        # An exception in a callback would replace the whole page, with everything typed there, by a traceback.
         log.exception("a run could not be started")
-        visit.refuse(words.complaint(Error.of(exc)), _asked(catalog, fields))
+        visit.refuse(words.complaint(Error.of(exc)), _request(catalog, fields))
 
 
 def _prompt() -> str:
     return str(st.session_state["prompt"] or "")
 
 
-def _asked(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """All that a click on Run would ask for now."""
+def _request(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that a click on Run would start now."""
     return as_typed(catalog, fields) | {"prompt": _prompt()}
 
 
@@ -102,5 +102,5 @@ def _download(run: Run) -> None:
         lambda: "".join(run.trace_lines()),
         name=f"specviz-{run.id}.jsonl",
         mime="application/jsonl",
-        help="Every event of the run as JSON lines, in whole rounds, as far as it is shown.",
+        help="The events of the run as JSON lines, in whole rounds, up to what is shown.",
     )

@@ -1,6 +1,6 @@
-"""The sidebar: everything that shapes a run. It builds `Settings` and nothing else; a run keeps those it started with.
+"""The sidebar: the settings of the next run. A run keeps the settings that it started with.
 
-Every widget has a key and persists for the session, so a wrong value, a run or a visit to another page loses nothing.
+Every widget has a key and persists for the session, so a wrong value, a run or another page loses nothing.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def settings_form(
         defaults: first values of the widgets, from the environment and `.env`.
 
     Returns:
-        Field name → value, not yet validated, so that a bad value is an error on Run; and the places below target and
-        draft for what tells about the two.
+        Field name → value, not yet validated, so that a bad value is an error on Run; and the containers below target
+        and draft for their lights and tests.
     """
     with st.sidebar:
         let_target_follow()
@@ -57,7 +57,7 @@ def settings_form(
         below_target = st.container(gap="small")
         _let_draft_follow(target, defaults)
         draft = _model(
-            "Draft", catalog.drafts(target), defaults.draft, draft_name, "Proposes tokens that the target then judges."
+            "Draft", catalog.drafts(target), defaults.draft, draft_name, "Proposes the tokens that the target verifies."
         )
         below_draft = st.container(gap="small")
         k = _slider("Drafted per round, K", "k", defaults.k, 1, K_MAX, help="Tokens that the draft proposes per round.")
@@ -66,7 +66,12 @@ def settings_form(
             help="0 always takes the most probable token.",
         )  # fmt: skip
         max_tokens = _slider(
-            "Max tokens", "max_tokens", defaults.max_tokens, FEWEST_TOKENS, MAX_TOKENS_MAX, help="Met exactly."
+            "Max tokens",
+            "max_tokens",
+            defaults.max_tokens,
+            FEWEST_TOKENS,
+            MAX_TOKENS_MAX,
+            help="The output budget, never exceeded.",
         )
         rule = st.selectbox(
             "Acceptance rule", RULES, index=RULES.index(defaults.rule), key="rule", persist_state="session"
@@ -74,17 +79,16 @@ def settings_form(
         tau = defaults.tau
         if rule == "threshold":
             tau = _fine_slider(
-                "Bar τ", "tau", defaults.tau, 0.05, 1.0,
-                help="A draft token stays when the target gives it at least this probability.",
+                "Threshold τ", "tau", defaults.tau, 0.05, 1.0,
+                help="A draft token is accepted if the target gives it at least this probability.",
             )  # fmt: skip
         st.caption(words.escape_markdown(words.rule_in_words(rule, temperature, tau)))
         with st.expander("More sampling and prompt settings"):
             min_confidence = _fine_slider(
                 "End a draft early", "min_confidence", defaults.min_confidence or 0.0, 0.0, 0.95,
-                help="A draft model stops before a token that it is not sure of: one that, by its own estimate, has "
-                "less than this chance of being kept. Unsure tokens are mostly refused, and checking them costs time. "
-                "0 always drafts K tokens. The text stays the target's own either way. n-gram lookup alone has no "
-                "estimate and takes no notice.",
+                help="A draft model ends its block before a token whose chance of being kept, by its own estimate, is "
+                "below this. Such tokens are mostly rejected, and verifying them costs time. 0 always drafts K "
+                "tokens. The output stays as exact as it is. n-gram lookup alone has no estimate and ignores this.",
             )  # fmt: skip
             top_k = st.number_input(
                 "Top-k", min_value=0, value=defaults.top_k, key="top_k", persist_state="session", help="0 is off."
@@ -103,7 +107,7 @@ def settings_form(
             )  # fmt: skip
             raw = st.toggle(
                 "Raw prompt", value=defaults.raw, key="raw", persist_state="session",
-                help="Send the prompt as it is, without the model's chat template.",
+                help="Send the prompt without the model's chat template.",
             )  # fmt: skip
         if not is_remote(target):
             network = show_latency_lab(defaults, k, draft)
@@ -115,7 +119,7 @@ def settings_form(
 
 
 def refuse_what_no_widget_holds(defaults: Settings) -> None:
-    """Refuse first values that the form would have to change.
+    """Refuse first values that no widget can hold.
 
     Raises:
         SettingsError: a whole number is beyond what a browser holds exactly.
@@ -126,7 +130,7 @@ def refuse_what_no_widget_holds(defaults: Settings) -> None:
 
 
 def as_typed(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields as they are now: a click on Run may bring a value that was typed after the form was drawn."""
+    """The present values of the fields: a click on Run may bring one that was typed after the form was drawn."""
     now = {name: st.session_state.get(name, value) for name, value in fields.items()}
     target = _meant(now["target"] or fields["target"], _targets(catalog), _target_name)
     target = whole_name(target, now.get("remote_model") or "")
@@ -136,13 +140,13 @@ def as_typed(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _targets(catalog: Catalog) -> list[CatalogEntry]:
-    """Those of the catalog, and the way to any server."""
+    """The targets of the catalog, and an entry for any server."""
     known = catalog.targets()
     return known if any(choice.name == REMOTE for choice in known) else [*known, A_SERVER]
 
 
 def _let_draft_follow(target: str, defaults: Settings) -> None:
-    """With another target comes its default draft, unless somebody has chosen one."""
+    """Change the draft to the default of a new target, unless the user has chosen a draft."""
     before = st.session_state.get("draft_stands_for", defaults.target)
     st.session_state["draft_stands_for"] = target
     if "draft" in st.session_state:
@@ -152,12 +156,12 @@ def _let_draft_follow(target: str, defaults: Settings) -> None:
 
 
 def _following(draft: str, before: str, target: str) -> str:
-    """The draft after a change of target: the default of the one before gives way to the new default."""
+    """The draft after a change of target: the default of the old target becomes that of the new one."""
     return default_draft(target) if target != before and draft == default_draft(before) else draft
 
 
 def _meant(typed: str, choices: Sequence[CatalogEntry], bare: Callable[[str], str]) -> str:
-    """The model that a text means: a title in any case, or a name; `bare` completes a name of no kind."""
+    """The model that a text means: a title in any case, or a name; `bare` completes a name without a prefix."""
     text = typed.strip()
     by_title = {c.title.casefold(): c.name for c in choices}
     return by_title.get(text.casefold()) or bare(text)
@@ -170,13 +174,13 @@ def _target_name(text: str) -> str:
 
 
 def _slider(label: str, key: str, value: int, low: int, high: int, help: str) -> int:
-    """A whole-number slider; a default outside of its range, as the environment may hold, widens it."""
+    """A whole-number slider; a default outside its range, from the environment, widens it."""
     low, high = min(low, value), max(high, value)
     return int(st.slider(label, low, high, value=value, key=key, persist_state="session", help=help))
 
 
 def _fine_slider(label: str, key: str, value: float, low: float, high: float, help: str) -> float:
-    """A slider in steps of 0.05, or in finer ones and between wider ends where its default needs that."""
+    """A slider in steps of 0.05; finer steps or wider ends where its default needs them."""
     step = next((s for s in (0.05, 0.01) if math.isclose(value / s, round(value / s))), 0.001)
     low, high = min(low, value), max(high, value)
     return float(
@@ -187,18 +191,18 @@ def _fine_slider(label: str, key: str, value: float, low: float, high: float, he
 
 
 def _model(label: str, choices: Sequence[CatalogEntry], default: str, bare: Callable[[str], str], help: str) -> str:
-    """A model by its title, or any other name typed in; says under it what choosing it means."""
+    """A list of models by title, which takes any other name too; shows below what the choice means."""
     by_name = {c.name: c for c in choices}
     default = _meant(default, choices, bare)
     names = list(by_name) if default in by_name else [default, *by_name]
     key = label.lower()
     if st.session_state.get(key) not in (None, *names):
         names.append(st.session_state[key])
-    # Streamlit complains in the log of an index beside a value that the page has put into the state.
+    # Streamlit logs a warning about an index beside a value that the page has put into the state.
     index = 0 if key in st.session_state else names.index(default)
     chosen = st.selectbox(
         label, names, index=index, key=key, persist_state="session", accept_new_options=True, help=help,
-        # Only what never changes: the browser sends the label back, and one that is gone would be a new name.
+        # Labels never change: the browser sends the label back, and an unknown one would be a new name.
         format_func=lambda name: by_name[name].title if name in by_name else name,
     )  # fmt: skip
     name = _meant(str(chosen or default), choices, bare)

@@ -14,21 +14,21 @@ from specviz.ui.session import Visit
 
 KEY_FIELD = "key_field"
 
-#: closed: there is no address yet that a key could be for.
+#: closed: there is no address yet that a key could belong to.
 State = Literal["closed", "empty", "environment", "set"]
 
-_SAID: dict[State, str] = {
+_TEXTS: dict[State, str] = {
     "closed": "base URL first",
-    "empty": "if it asks for one",
+    "empty": "if the server needs one",
     "environment": "From the environment",
     "set": "Key set for this session",
 }
-#: What the button beside a key that is there does.
+#: The button beside an existing key.
 _BUTTON: dict[State, str] = {"environment": "Change", "set": "Forget"}
 
 
 def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
-    """Draw it for the address of `url`; an empty one keeps it closed."""
+    """Draw it for the address of `url`; without an address it is closed."""
     _take_in(visit)
     state: State = "closed" if not url else "set" if visit.keys.get(url) else "empty"
     if state == "empty" and from_environment:
@@ -38,7 +38,7 @@ def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
         KEY_FIELD,
         {
             "state": state,
-            "said": _SAID[state],
+            "text": _TEXTS[state],
             "button": _BUTTON.get(state, ""),
             "note": str(visit.key_complaint or ""),
             "pad": visit.keys.pad.to_json(),
@@ -46,17 +46,17 @@ def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
         },
         assets.nothing,
     )
-    # Also before there is one: a line that came with the key would move the button below from under a click.
-    st.caption("A key stays in memory until this tab is closed, and goes to this address alone.")
+    # Shown before there is a key too: a line that appears with the key would move the button below during a click.
+    st.caption("The key stays in memory until this tab is closed, and is sent to this address only.")
 
 
 def take_key(visit: Visit) -> None:
-    """Take in what the field has just sent.
+    """Take what the field has just sent.
 
-    Whoever needs the key asks this first: a key that was typed right before a click comes together with the click.
+    Called before every use of the key: a key that was typed right before a click arrives together with the click.
 
     Raises:
-        SettingsError: what was typed last cannot be a key. Once that has refused a click, the next goes without a key.
+        SettingsError: what was typed last cannot be a key. After one refused click, the next one goes on without a key.
     """
     _take_in(visit)
     if visit.key_complaint is not None:

@@ -1,7 +1,7 @@
-"""Keys to servers, as one visitor has typed them: held beside the visit, never in session state.
+"""The keys to servers that one visitor has typed: kept beside the visit, never in session state.
 
-What a component sends stays in Streamlit's session state, and its debug log prints it. So the browser covers a key
-with a one-time pad that this module made, and only the covered text is to be found there: the pad is not kept.
+What a component sends stays in Streamlit's session state, and Streamlit's debug log prints it. So the browser encrypts
+a key with a one-time pad that this module made, and only the encrypted text is there: the pad is not kept.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ LONGEST_BYTES = 512
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """As many random bytes as a key may have, used once. `number` tells one pad from the next."""
+    """As many random bytes as a key may have, used once. `number` is the number of the pad."""
 
     number: int
     noise: bytes
 
     def to_json(self) -> dict[str, Any]:
-        """As the browser needs it."""
+        """The pad as it is sent to the browser."""
         return {"number": self.number, "noise": self.noise.hex()}
 
     def __repr__(self) -> str:
@@ -35,12 +35,12 @@ class Pad:
 
 
 class Keys:
-    """One visitor's keys, each for the address that it was typed for: it is sent nowhere else."""
+    """One visitor's keys. Each is sent to the address that it was typed for, and nowhere else."""
 
     def __init__(self) -> None:
         self._held: dict[str, Secret] = {}
         self._lock = threading.Lock()
-        # A browser that comes back to a new session sends again what it sent to the old one: no number may fit it.
+        # A browser with a new session sends again what it sent to the old one: its number must not match by chance.
         self._pad = self._next(secrets.randbelow(2**40))
 
     def __repr__(self) -> str:
@@ -48,11 +48,11 @@ class Keys:
 
     @property
     def pad(self) -> Pad:
-        """What the next key is to be covered with."""
+        """The pad for the next key."""
         return self._pad
 
     def take(self, url: str, covered: Any) -> bool:
-        """Uncover a key and hold it for the address of `url`. What was taken already changes nothing.
+        """Decrypt a key and keep it for the address of `url`. A key that was taken already changes nothing.
 
         Returns:
             Whether there was a new one.
@@ -77,7 +77,7 @@ class Keys:
         return self._held.get(address(url))
 
     def forget(self, url: str, number: Any) -> None:
-        """Drop the key for the address of `url`, as asked for by who saw the pad of this number; only once for each."""
+        """Drop the key for the address of `url`; `number` is that of the pad that the browser has, and is used once."""
         with self._lock:
             if type(number) is not int or number != self._pad.number:
                 return
@@ -104,7 +104,7 @@ def address(url: str) -> str:
 
 
 def _uncovered(covered: Any, pad: Pad) -> str | None:
-    """The key; None for what another pad covers, and for anything that our script never sends."""
+    """The key; None where the pad is another one, and for anything that our script never sends."""
     if not isinstance(covered, dict) or covered.get("number") != pad.number:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The sidebar's latency lab: a network, simulated in front of a target in this process."""
+"""The sidebar's latency lab: a simulated network in front of a target in this process."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ def show_latency_lab(defaults: Settings, k: int, draft: str) -> dict[str, Any]:
     """Draw it; returns field name → value.
 
     Args:
-        k, draft: as chosen above it, for what to expect.
+        k, draft: the present choice, for the text on what to expect.
     """
     with st.expander("Latency lab"):
         st.caption(words.escape_markdown(latency_lab.ABOUT))
         rtt_ms = _slider(
             "Round trip, ms", _RTT, defaults.simulated_rtt_ms, RTT_MAX_MS,
-            help="What every call to the target waits for. 0 is no network.",
+            help="Every call to the target waits this long. 0: no network.",
         )  # fmt: skip
         jitter_ms = _slider(
             "Jitter, ± ms", _JITTER, defaults.simulated_jitter_ms, JITTER_MAX_MS, disabled=not rtt_ms,
-            help="How far a single round trip may be from that, either way; each is drawn evenly from this span, at "
-            "most down to 0. The seed decides, so equal seeds wait equally long.",
+            help="Each round trip is drawn uniformly from the range round trip ± jitter. Equal seeds give equal "
+            "delays.",
         )  # fmt: skip
-        if told := latency_lab.clipped(rtt_ms, jitter_ms):
-            st.caption(words.escape_markdown(told))
+        if limit := latency_lab.clipped(rtt_ms, jitter_ms):
+            st.caption(words.escape_markdown(limit))
         if rtt_ms:
             st.caption(words.escape_markdown(latency_lab.expected(k, draft == "none")))
     return _possible(rtt_ms, jitter_ms)
 
 
 def as_possible(fields: Mapping[str, Any], target: str) -> dict[str, Any]:
-    """The network among these fields as it can be: none in front of a server, and no more jitter than round trip."""
+    """The network settings of these fields: none in front of a server, and no more jitter than round trip."""
     if _RTT not in fields:
         return {}
     return _possible(0.0, 0.0) if is_remote(target) else _possible(fields[_RTT], fields[_JITTER])
@@ -52,7 +52,7 @@ def _possible(rtt_ms: float, jitter_ms: float) -> dict[str, Any]:
 
 
 def _slider(label: str, key: str, value: float, high: float, help: str, *, disabled: bool = False) -> float:
-    """A slider in steps of 10 ms, or in finer ones and to a longer end where its default needs that."""
+    """A slider in steps of 10 ms; finer steps or a longer end where its default needs them."""
     step = next((s for s in (10.0, 1.0, 0.1) if math.isclose(value / s, round(value / s))), 0.01)
     return float(
         st.slider(

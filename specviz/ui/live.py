@@ -1,4 +1,4 @@
-"""The Live page: a prompt, a run, and everything that happens in it as it happens."""
+"""The Live page: a prompt, and a run shown while it happens."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from specviz.views import words
 
 
 def show(catalog: Catalog | None = None) -> None:
-    """Draw the page. `catalog` says which models there are and makes their host."""
+    """Draw the page. `catalog` lists the models and makes their host."""
     catalog = catalog or AppCatalog()
     page.set_up("Live")
     visit = session.visit()
     defaults, complaint = _defaults()
     if complaint:
         page.show_error(complaint)
-    fields, places = settings_form(catalog, visit, visit.brought or defaults)
+    fields, places = settings_form(catalog, visit, visit.restored or defaults)
     living = visit.living
     show_controls(catalog, visit, fields)
     show_checks(catalog, visit, fields, places)
@@ -36,12 +36,12 @@ def show(catalog: Catalog | None = None) -> None:
         show_run(visit, visit.run)
     load_libraries()
     if visit.living != living:
-        # One of them ended while the page was drawn: lights and buttons above stand for one that still lives.
+        # One of them ended while the page was drawn, and lights and buttons above still show it as running.
         st.rerun()
 
 
 def _defaults() -> tuple[Settings, str]:
-    """First values from the environment and `.env`, and a complaint about each variable that had to be left out."""
+    """First values from the environment and `.env`, and an error for each variable that was left out."""
     try:
         found = environment()
     except SpecvizError as error:
@@ -55,6 +55,6 @@ def _defaults() -> tuple[Settings, str]:
             good = tried
         except SpecvizError as error:
             named = "" if variable in error.message else f"{variable}: "
-            told = SettingsError(named + error.message, error.remedy)
-            complaints.append(words.complaint(told) + "\n\nThe built-in default is used instead.")
+            complaint = SettingsError(named + error.message, error.remedy)
+            complaints.append(words.complaint(complaint) + "\n\nThe built-in default is used instead.")
     return Settings.resolve(environment=good), "\n\n".join(complaints)

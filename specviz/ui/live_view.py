@@ -1,4 +1,4 @@
-"""What one browser tab has been sent of one run, and which of its tokens the visitor looks at."""
+"""One run in one browser tab: what the tab has been sent, and the chosen token."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _CHOOSERS = ("tree", "text", "inspector")
 
 
 class LiveView:
-    """Lives in the session, beside the run.
+    """Kept in the visit, beside the run.
 
     Attributes:
-        selection: the token that is looked at, in the tree, the text and the inspector alike.
+        selection: the chosen token, the same in tree, text and inspector.
     """
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class LiveView:
         self._cursors = {name: Cursor() for name in (*_CHOOSERS, *map(key_of, CHARTS))}
 
     def announce(self, run: Run) -> None:
-        """Have read out where the run stands."""
+        """Announce the state of the run to screen readers."""
         show_status(self._announcer.say(*announcement(run), time.monotonic()))
 
     def show(self, state: RunState, run: str, placeholder: str) -> None:
-        """Draw tree, text and inspector on from what the browser has; `placeholder` stands where there is no text."""
+        """Send tree, text and inspector what the browser lacks; `placeholder` is shown where there is no text."""
         for name in _CHOOSERS:
             self.selection.take(run, assets.state_of(name).get("selected"))
         selected = self.selection.of(run, state)
@@ -58,12 +58,12 @@ class LiveView:
         written = text.delta(state, run, self._base("text", run))
         self._sent("text", written["to"])
         show_text({**written, "selected": selected, "place": text.place(state, selected), "placeholder": placeholder})
-        told = self.inspector_view.delta(state, run, self._base("inspector", run), selected)
-        self._sent("inspector", told["to"])
-        show_inspector({**told, "selected": selected})
+        detail = self.inspector_view.delta(state, run, self._base("inspector", run), selected)
+        self._sent("inspector", detail["to"])
+        show_inspector({**detail, "selected": selected})
 
     def show_charts(self, place: Place, state: RunState, run: str) -> None:
-        """Draw the charts of one place on from what the browser has."""
+        """Send the charts of one place that the browser lacks."""
         key, view = key_of(place), self._charts[place]
         delta = view.delta(state, run, self._base(key, run))
         self._sent(key, delta["to"])

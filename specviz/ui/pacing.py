@@ -1,4 +1,4 @@
-"""Beside Run and Stop: how fast a run is shown. A fragment of its own, so that a click redraws nothing else."""
+"""Beside Run and Stop: the pace of showing. A fragment of its own, so that a click redraws nothing else."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from specviz.ui import session
 from specviz.ui.session import Visit
 from specviz.views.pacing import NAMES, PaceName
 
-_HELD = "pace"
+_KEY = "pace"
 
 
 def show_pacing(visit: Visit) -> None:
-    """Draw the choice of a pace, and, while a run lives, what holds it and lets it go."""
-    if _HELD not in st.session_state:
-        st.session_state[_HELD] = visit.pacing
+    """Draw the choice of a pace and, during a run, Pause or Resume and Step."""
+    if _KEY not in st.session_state:
+        st.session_state[_KEY] = visit.pacing
 
     @st.fragment
     def pacing() -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="pacing"):
             st.selectbox(
-                "Pace at which the run is shown", get_args(PaceName), format_func=_said, key=_HELD,
+                "Pace at which the run is shown", get_args(PaceName), format_func=_option, key=_KEY,
                 persist_state="session", on_change=_choose, label_visibility="collapsed", width=170, filter_mode=None,
             )  # fmt: skip
             if visit.run is not None and visit.live:
@@ -30,37 +30,37 @@ def show_pacing(visit: Visit) -> None:
                 st.button(
                     "Resume" if paused else "Pause", key="pause", on_click=_resume if paused else _pause,
                     icon=":material/resume:" if paused else ":material/pause:",
-                    help="What is shown waits; the models go on, and their times are the same.",
+                    help="Pauses the display. The models go on, and the measured times stay the same.",
                 )  # fmt: skip
                 st.button(
                     "Step", key="step", icon=":material/skip_next:", on_click=_step, args=(visit.steps,),
-                    help="Show one round more.",
+                    help="Show one more round.",
                 )  # fmt: skip
 
     pacing()
 
 
-def _said(name: PaceName) -> str:
-    # In the option: there is no room for a label, and one that only a screen reader reads explains it to nobody else.
+def _option(name: PaceName) -> str:
+    # In the option: there is no room for a visible label.
     return f"Pace: {NAMES[name]}"
 
 
 def _choose() -> None:
-    session.visit().choose_pace(st.session_state[_HELD])
+    session.visit().choose_pace(st.session_state[_KEY])
 
 
 def _pause() -> None:
     visit = session.visit()
-    if visit.run is not None and not visit.is_echo():
+    if visit.run is not None and not visit.is_repeat():
         visit.run.pace.pause()
 
 
 def _resume() -> None:
     visit = session.visit()
-    if visit.is_echo():
+    if visit.is_repeat():
         return
     visit.resume()
-    st.session_state[_HELD] = visit.pacing
+    st.session_state[_KEY] = visit.pacing
 
 
 def _step(press: int) -> None:

@@ -1,4 +1,4 @@
-"""What every page begins with: its title, the menu, the mark. One call, since on a deep link app.py does not run."""
+"""The beginning of every page: title, menu, mark. Each page calls it: after a deep link app.py does not run."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Page:
     icon: str
 
 
-#: The mark as a file of ours: Streamlit fetches the picture of an icon name from the internet.
+#: The mark is our own file: Streamlit fetches the picture of a named icon from the internet.
 _MARK = str(Path(__file__).parent / "mark.svg")
 _WORDMARK = str(Path(__file__).parent / "wordmark.svg")
 
-#: A page uses the width that there is; Streamlit's own margins take a quarter of a small window.
+#: Pages use the whole width; Streamlit's own margins take a quarter of a small window.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding-inline: clamp(1rem, 4vw, 4rem); }
 </style>"""
 
 PAGES: tuple[Page, ...] = (
-    Page("app.py", "Live", "Watch a draft propose and a target decide, token by token.", ":material/account_tree:"),
+    Page("app.py", "Live", "Watch speculative decoding, token by token.", ":material/account_tree:"),
     Page("pages/1_Benchmark.py", "Benchmark", "Measure drafts and K against plain decoding.", ":material/speed:"),
-    Page("pages/2_Planner.py", "Planner", "Where speculation pays: K, round trip, draft speed.", ":material/map:"),
+    Page("pages/2_Planner.py", "Planner", "Whether speculation pays: K, round trip, draft speed.", ":material/map:"),
 )
 
 
@@ -55,11 +55,11 @@ def set_up(name: str) -> Page:
 
 
 def _menu() -> Sequence[Page]:
-    """The pages that stand beside the running script: Streamlit refuses a link to any other."""
+    """The pages in the folder of the running script: Streamlit refuses links to others."""
     running = get_script_run_ctx()
     beside = Path(running.pages_manager.main_script_parent) if running else Path()
     found = [entry for entry in PAGES if (beside / entry.path).is_file()]
-    # Streamlit knows no pages, not even the first, before there is a second.
+    # Streamlit has no page links while there is only one page.
     return found if len(found) > 1 else ()
 
 

@@ -1,4 +1,4 @@
-"""One line that says where a run stands, in words, with a bar where there is something to wait for."""
+"""The header of a run, and the line with its state: words, and a progress bar while it waits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def show_header(run: Run) -> None:
-    """The guarantee and its reason, the rule in force, and who drafts for whom."""
+    """The guarantee and its reason, the rule in force, target and draft."""
     colour, name = summary.badge(run.state.guarantee)
     guarantee = run.state.guarantee
     rule = summary.rule_in_force(run.settings, run.state)
@@ -36,7 +36,7 @@ def show_header(run: Run) -> None:
 
 
 def show_phase(run: Run) -> None:
-    """Where the run stands: waiting, working, ended, failed."""
+    """The state of the run: waiting, running, ended or failed."""
     if run.state.error is not None:
         _failed(run.state.error, bool(run.state.text))
         return
@@ -47,14 +47,14 @@ def show_phase(run: Run) -> None:
 
 
 def show_progress(progress: Progress) -> None:
-    """What is being waited for, and how far it has come."""
+    """What is waited for, and its progress."""
     _show(wait(progress, words.escape_markdown))
 
 
 def _show(now: Phase) -> None:
     match now.kind:
         case "paused":
-            # The same bar as of a run that goes on: a page that jumps at each pause cannot be followed.
+            # The same bar as while running, so that the page does not jump at each pause.
             st.progress(now.share or 0.0, f":material/pause_circle: {now.words}")
         case "finished":
             st.success(now.words, icon=":material/check_circle:")
@@ -68,6 +68,6 @@ def _show(now: Phase) -> None:
             st.info(now.words, icon=":material/hourglass_top:")
 
 
-def _failed(error: Error, something_came: bool) -> None:
-    kept = "\n\nWhat was written until then is below." if something_came else ""
+def _failed(error: Error, has_text: bool) -> None:
+    kept = "\n\nThe text generated until then is below." if has_text else ""
     page.show_error(words.complaint(error) + kept)

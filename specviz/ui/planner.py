@@ -1,4 +1,4 @@
-"""The Planner page: whether to speculate, with which K, and at which round trip or draft speed that turns."""
+"""The Planner page: whether to speculate, with which K, and at which round trip or draft speed that changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from specviz.views.planner.numbers import bill_cards, main_cards, table
 _POLL_S = 2.0
 _NO_MEASUREMENT = (
     "These numbers are assumptions. For measured ones, **run a prompt on the Live page** and come back: the run's "
-    "acceptance, draft and verification times are taken over. A saved benchmark of several drafts and K can be loaded "
+    "acceptance, draft and verification times are used here. A saved benchmark of several drafts and K can be loaded "
     "at the left."
 )
 
@@ -33,7 +33,7 @@ def show() -> None:
     _keep_alive(visit)
     measured, tag = choose_source(visit)
     if measured is None:
-        st.info("Nothing to plan from yet: choose another source at the left, or begin by hand.")
+        st.info("There are no measurements yet: choose another source at the left, or enter values by hand.")
         return
     above = st.container()
     costs, against = ask_costs(measured, tag)
@@ -41,7 +41,7 @@ def show() -> None:
     with above:
         _verdict(measured, found, costs, against)
     _charts(measured, costs, against)
-    st.caption(words.escape_markdown(sentences.where_alike_fails(measured)))
+    st.caption(words.escape_markdown(sentences.where_iid_fails(measured)))
     with st.expander("What the target bills"):
         bill, way = ask_bill(measured, tag)
         for line in bill_cards(measured, found.k, bill, way):
@@ -52,28 +52,28 @@ def show() -> None:
 
 
 def _verdict(measured: Measured, found: PlannerResult, costs: Costs, against: Against) -> None:
-    """The answer first, then its numbers, then what it rests on."""
+    """The answer, then its numbers, then the measurements behind it."""
     show = {True: st.success, False: st.warning, None: st.info}[found.speculate]
     icon = {True: ":material/check_circle:", False: ":material/block:", None: ":material/help:"}[found.speculate]
-    said = words.escape_markdown(sentences.verdict(found, baseline(measured, against)))
-    show(f"**{said}** {words.escape_markdown(sentences.what_would_change_it(found))}", icon=icon)
+    answer_text = words.escape_markdown(sentences.verdict(found, baseline(measured, against)))
+    show(f"**{answer_text}** {words.escape_markdown(sentences.what_would_change_it(found))}", icon=icon)
     cards.show_cards([main_cards(measured, found)])
     about = words.escape_markdown(words.cut(sentences.about(measured), 400))
     st.caption(f":orange-badge[Assumptions, not measurements] {about}" if measured.assumed else about)
-    for told in sentences.warnings(measured, costs, against):
-        st.caption(words.escape_markdown(told))
+    for warning in sentences.warnings(measured, costs, against):
+        st.caption(words.escape_markdown(warning))
     if measured.assumed and session.visit().run is None:
         st.info(_NO_MEASUREMENT, icon=":material/info:")
 
 
 def _charts(measured: Measured, costs: Costs, against: Against) -> None:
-    asked = (measured, costs, against)
-    show_row("planner_maps", {"rtt_map": planner.rtt_map(*asked), "draft_map": planner.draft_speed_map(*asked)})
-    show_row("planner_curves", {"speed_curve": planner.speed_curve(*asked), "marginal": planner.marginal_bars(*asked)})
+    args = (measured, costs, against)
+    show_row("planner_maps", {"rtt_map": planner.rtt_map(*args), "draft_map": planner.draft_speed_map(*args)})
+    show_row("planner_curves", {"speed_curve": planner.speed_curve(*args), "marginal": planner.marginal_bars(*args)})
 
 
 def _keep_alive(visit: Visit) -> None:
-    """A run goes on while its numbers are planned with; once it has ended the page is drawn anew, with all of them."""
+    """Drain the visitor's run while the Planner is open; at its end draw the page again with all its numbers."""
     run = visit.run
     if run is None:
         return
@@ -87,7 +87,7 @@ def _keep_alive(visit: Visit) -> None:
         run.drain()
         if run.done:
             st.rerun()
-        st.caption("The run still goes on: its numbers so far.")
+        st.caption("The run is still going: these are its numbers so far.")
 
     with st.container():
         drained()

@@ -1,4 +1,4 @@
-"""The Planner's questions: how far away the target is, how fast the draft, what it is compared with, what is billed."""
+"""The Planner's inputs: round trip, draft speed, baseline, prices."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _WAYS: tuple[Way, ...] = ("scoring", "prefixes", "generating")
 
 
 def ask_costs(measured: Measured, tag: str) -> tuple[Costs, Against]:
-    """Draw the sliders. Each source has some of its own, which begin at what was measured."""
+    """Draw the sliders. Each source has its own, with the measured values as first values."""
     left, middle, right = st.columns(3, gap="medium")
     with left:
         rtt_ms = bounded_slider(
             "Round trip, ms", f"planner_rtt_{tag}", measured.rtt_ms, 0.0, rtt_ceiling(measured), step=1.0,
-            format="%.4g", help="What every call to the target waits for the way there and back."
-            + (" It comes on top of the way that is in the measured calls." if measured.holds_way else ""),
+            format="%.4g", help="Every call to the target waits for it."
+            + (" It is added to the network time in the measured calls." if measured.holds_way else ""),
         )  # fmt: skip
     with middle:
         ceiling = draft_ceiling(measured)
         draft_ms = bounded_slider(
             "Draft, ms per token", f"planner_draft_{tag}", measured.draft_ms, 0.0, ceiling, step=ceiling / 500,
-            help="What one drafted token takes; it begins at what was measured.",
+            help="The time of one drafted token. The first value is the measured one.",
         )  # fmt: skip
     with right:
         against = st.radio(
             "Compared with", get_args(Against), key="planner_against", persist_state="session", horizontal=True,
             format_func=lambda name: baseline(measured, cast(Against, name)),
-            help="A target that streams is asked once and pays for the way once. One call per token pays for it with "
-            "every token.",
+            help="A streaming target waits for one round trip in all. One call per token waits for one round trip per "
+            "token.",
         )  # fmt: skip
     return Costs(rtt_ms, draft_ms), cast(Against, against)
 
 
 def ask_bill(measured: Measured, tag: str) -> tuple[Bill, Way]:
-    """Draw the fields of prices and of how much text one answer is."""
+    """Draw the fields for prices and for the length of one answer."""
     first, second = st.columns(2), st.columns(3)
     with first[0]:
         prompt_price = _price("Price per million prompt tokens", "prompt_price")
@@ -65,7 +65,7 @@ def ask_bill(measured: Measured, tag: str) -> tuple[Bill, Way]:
 def _price(label: str, key: str) -> float | None:
     return st.number_input(
         label, min_value=0.0, max_value=1e6, value=None, step=0.1, format="%.4g", key=f"planner_{key}",
-        persist_state="session", placeholder="not given", help="In any currency; prices come out in the same.",
+        persist_state="session", placeholder="not given", help="In any currency; the results are in the same one.",
     )  # fmt: skip
 
 

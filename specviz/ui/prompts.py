@@ -1,4 +1,4 @@
-"""Example prompts. Each shows speculation in another light; what it is good for is said beside it."""
+"""Example prompts. Each has a note on what it shows about speculation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ EXAMPLES: tuple[Example, ...] = (
     ),
     Example(
         "Story",
-        "Free writing: many good next words, so a draft is refused more often.",
+        "Free writing: many good next words, so draft tokens are rejected more often.",
         "Write the beginning of a story about a lighthouse keeper who finds a letter addressed to the sea.",
     ),
     Example(
         "Fix a text",
-        "The answer repeats the prompt: even a draft that only looks words up does well.",
+        "The answer repeats the prompt: even n-gram lookup drafts well.",
         "Copy the following text and correct only its spelling mistakes.\n\n"
         "The harbour was allmost empty when the ferry arived. Two fishermen were mending there nets, and a dog sleept "
         "in the sun. Nobody had expeckted a visitor before the summer, so the ferry's only passenger had to carry his "
@@ -41,7 +41,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
     Example(
         "List",
-        "A fixed pattern per line: the frame is easy to draft, the content is not.",
+        "A fixed pattern per line: the pattern is easy to draft, the content is not.",
         "List eight trees that grow in Europe. For each, give its name, its Latin name and one use of its wood, in the "
         "form: name (Latin name): use.",
     ),

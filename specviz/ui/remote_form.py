@@ -1,4 +1,4 @@
-"""What a remote target needs to be known about it: address, model, key, tokenizer, way to verify."""
+"""The fields of a completions target: address, model, key, tokenizer, way to verify."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from specviz.ui.session import Visit
 from specviz.views import words
 
 REMOTE = "openai:"
-#: How the page offers a server that nobody has named yet.
+#: The entry of the list for a server that is not named yet.
 A_SERVER = CatalogEntry(
     REMOTE, "A server…", "Anything with a completions API: vLLM, SGLang, llama-server, mlx_lm.server, Cerebras and "
     "others.", False, "",
@@ -25,7 +25,7 @@ A_SERVER = CatalogEntry(
 
 _NOT_HERE = (
     "A base URL holds no user, password or query: the key has its own field.",
-    "What was behind the address has been taken out. Put the key into its field.",
+    "User, password and query were removed from the address. Enter the key in its own field.",
 )
 
 
@@ -35,14 +35,14 @@ def is_remote(target: str) -> bool:
 
 
 def let_target_follow() -> None:
-    """A model's name that was changed in its own field changes the target's name with it."""
+    """Change the target's name after the model's name was changed in its own field."""
     drawn, typed = st.session_state.get("model_drawn"), st.session_state.get("remote_model")
     if drawn and typed is not None and typed != drawn and st.session_state.get("target") == REMOTE + drawn:
         st.session_state["target"] = REMOTE + typed.strip()
 
 
 def whole_name(target: str, model: str) -> str:
-    """The target with its model, where one is known: `model` is what stands in the field for it."""
+    """The target's name with its model, where one is known; `model` is the text of the model's field."""
     drawn = st.session_state.get("model_drawn")
     changed = drawn is not None and model != drawn
     named = target.removeprefix(REMOTE)
@@ -59,22 +59,22 @@ def show_remote(visit: Visit, target: str, defaults: Settings) -> dict[str, Any]
     with st.container(border=True):
         base_url = st.text_input(
             "Base URL", key="base_url", persist_state="session", placeholder="http://127.0.0.1:8000/v1",
-            on_change=take_secrets_out, help="Where the completions API begins, mostly ending in /v1.",
+            on_change=take_secrets_out, help="The address of the completions API; it mostly ends in /v1.",
         )  # fmt: skip
         url = _checked(base_url)
         model = st.text_input(
             "Model", key="remote_model", persist_state="session", placeholder="as the server calls it",
-            help="What the server knows the model by, such as meta-llama/Llama-3.1-8B-Instruct.",
+            help="The model's name on the server, such as meta-llama/Llama-3.1-8B-Instruct.",
         )  # fmt: skip
         st.session_state["model_drawn"] = model
         if not model.strip():
-            st.caption(":orange[Which model? Name it as the server does.]")
+            st.caption(":orange[No model is named. Enter the name that the server uses.]")
         show_key_field(visit, url, from_environment=_has_key(defaults, url))
         tokenizer = st.text_input(
             "Tokenizer", key="tokenizer", value=defaults.tokenizer, persist_state="session",
-            placeholder="found by itself",
-            help="Where the target's tokenizer comes from: a model of the list, a folder, or a Hugging Face "
-            "repository. Empty takes the draft's, else the repository of the model's own name.",
+            placeholder="found automatically",
+            help="The source of the target's tokenizer: a model of the list, a folder, or a Hugging Face repository. "
+            "Empty: the draft's, or else that of the repository with the model's name.",
         )  # fmt: skip
         verification = st.selectbox(
             "Way to verify", VERIFICATIONS, index=VERIFICATIONS.index(defaults.verification), key="verification",
@@ -85,9 +85,9 @@ def show_remote(visit: Visit, target: str, defaults: Settings) -> dict[str, Any]
 
 
 def take_secrets_out() -> None:
-    """What may be secret in a base URL leaves the field, and with it the session state, before anything reads it.
+    """Remove secrets from the base URL in the field, and so in the session state, before anything reads it.
 
-    Whoever needs the address asks this first: what was typed right before a click comes together with the click.
+    Called before every use of the address: what was typed right before a click arrives together with the click.
     """
     url = (st.session_state.get("base_url") or "").strip()
     if _has_secrets(url):
@@ -96,7 +96,7 @@ def take_secrets_out() -> None:
 
 
 def refuse_secrets() -> None:
-    """Refuse a base URL that held what belongs into the key's field when it was typed.
+    """Refuse a base URL that contained a user, password or query when it was typed.
 
     Raises:
         SettingsError: it did.
@@ -106,7 +106,7 @@ def refuse_secrets() -> None:
 
 
 def _has_secrets(url: str) -> bool:
-    # A sign that a mistyped address may hold just as well, so it is looked for in the text, not in its parts.
+    # Looked for in the text and not in its parsed parts: a mistyped address may not parse.
     return "@" in url or "?" in url or "#" in url
 
 
@@ -118,7 +118,7 @@ def _cleaned(url: str) -> str:
 
 
 def _checked(url: str) -> str:
-    """The address as it is used, with a complaint under the field where it cannot be; empty then."""
+    """The address without secrets; empty, with an error under the field, where it is not valid."""
     complaint = SettingsError(*_NOT_HERE) if st.session_state.pop("address_refused", False) else None
     shown = ""
     try:
@@ -131,7 +131,7 @@ def _checked(url: str) -> str:
 
 
 def _known_address(defaults: Settings) -> str:
-    """The first value of the field: from the environment, where a key to Cerebras means its address."""
+    """The first value of the field, from the environment; a key to Cerebras implies its address."""
     try:
         return connection(defaults, environment()).shown
     except SpecvizError:
@@ -143,7 +143,7 @@ def _has_key(defaults: Settings, url: str) -> bool:
     if not url:
         return False
     try:
-        asked = Settings(target=defaults.target, base_url=url)
-        return bool(connection(asked, environment()).key)
+        settings = Settings(target=defaults.target, base_url=url)
+        return bool(connection(settings, environment()).key)
     except SpecvizError:
         return False

@@ -1,4 +1,4 @@
-"""What belongs to the process and what to one visitor: the host of all models, and the visitor's run."""
+"""The state of the process, which is the host of all models, and the state of one visitor."""
 
 from __future__ import annotations
 
@@ -29,40 +29,41 @@ if TYPE_CHECKING:
     from specviz.host.thread import ModelHost
     from specviz.host.trial import Tried
 
-#: A websocket that blinks looks like a closed tab; a run goes on this long without its visitor.
+#: A short loss of the websocket looks like a closed tab; a run goes on this long without its visitor.
 GRACE_S = 15.0
 
-#: Within this, a click on a button that was drawn before the last click is that click again.
-_ECHO_S = 1.0
-#: The same of Pause and Resume, which a person may well click one after the other.
-_HOLD_ECHO_S = 0.4
+#: A click within this time, on a button that was drawn before the last click, is a repeated report of that click.
+_REPEAT_S = 1.0
+#: The same for Pause and Resume, which a user may click one after the other.
+_HOLD_REPEAT_S = 0.4
 
-#: Where the page's address holds the token of its visit.
+#: The query parameter of the page's address that holds the token of its visit.
 ADDRESS = "visit"
 
 
 class Visit:
-    """One visitor's run, and whether the visitor is still there.
+    """The state of one visitor: run, tests, benchmark, keys, and whether the visitor is still there.
 
     Attributes:
         run: the newest run, or None before the first. view: what the browser has been sent of it.
-        token: stands in the page's address once there is a run, so that a reload finds it again.
-        brought: settings of the run that a reload brought along, or None.
-        checks: the newest test of the target and of the draft, where there was one. older: those from before the run.
-        pacing: how fast runs are shown. steps: how often a round more was asked for.
-        keys: what the visitor has typed to be let in at servers. key_address: what the field for it stands for now.
+        token: in the page's address once there is a run, so that a reload finds the visit again.
+        restored: settings of the run that was kept over a reload, or None.
+        checks: the newest test of the target and of the draft, where there was one.
+        older_checks: ids of the tests from before the run.
+        pacing: how fast runs are shown. steps: how often Step was pressed.
+        keys: the keys to servers that the visitor has typed. key_address: the address that the key field is for.
         key_complaint: why what was typed last is no key.
         bench: the newest benchmark that was started here, or None.
-        opened: the saved benchmark that is looked at instead.
+        opened: the saved benchmark that is shown instead.
     """
 
     def __init__(self) -> None:
         self.run: Run | None = None
         self.view = LiveView()
         self.token = secrets.token_urlsafe(12)
-        self.brought: Settings | None = None
+        self.restored: Settings | None = None
         self.checks: dict[Tried, Check] = {}
-        self.older: set[str] = set()
+        self.older_checks: set[str] = set()
         self.pacing: PaceName = "free"
         self.steps = 0
         self.keys = Keys()
@@ -87,7 +88,7 @@ class Visit:
         return self.live, *(check.live for check in self.checks.values())
 
     def touch(self) -> None:
-        """The visitor's browser has just asked for something."""
+        """Note that the visitor's browser has just sent a request."""
         self._seen_at = time.monotonic()
 
     def start(self, host: ModelHost, settings: Settings, prompt: str) -> None:
@@ -100,11 +101,11 @@ class Visit:
         self.stop()
         run.pace = Pace(RATES[self.pacing], paused=self.pacing == "step")
         self.run, self.view = run, LiveView()
-        self.older = {check.id for check in self.checks.values()}
+        self.older_checks = {check.id for check in self.checks.values()}
         self._refused.pop("run", None)
 
     def choose_pace(self, choice: PaceName) -> None:
-        """Show the run at this pace, and those after it. A run that was paused stays so, unless that was its pace."""
+        """Show this run and later ones at this pace. A paused run stays paused, unless it was stepped before."""
         before, self.pacing = self.pacing, choice
         if self.run is None:
             return
@@ -115,28 +116,28 @@ class Visit:
             self.run.pace.resume()
 
     def resume(self) -> None:
-        """Let a paused run go on; one that went step by step goes on as it comes."""
+        """Let a paused run go on; after step by step it goes on as it comes."""
         if self.pacing == "step":
             self.choose_pace("free")
         if self.run is not None:
             self.run.pace.resume()
 
     def step(self, press: int) -> None:
-        """Show one round more. `press` is what `steps` was when the button was drawn.
+        """Show one more round. `press` is the value of `steps` when the button was drawn.
 
-        Streamlit may tell of one click several times: with every poll that goes out before the click itself does.
+        Streamlit may report one click several times: with every poll that is sent before the click itself.
         """
         now = time.monotonic()
-        if self.run is None or (press != self.steps and now - self._stepped_at < _ECHO_S):
+        if self.run is None or (press != self.steps and now - self._stepped_at < _REPEAT_S):
             return
         self.steps, self._stepped_at = self.steps + 1, now
         self.run.pace.step()
 
-    def is_echo(self) -> bool:
-        """Whether a click on Pause or Resume is the one before, told of again; by then the button is the other one."""
+    def is_repeat(self) -> bool:
+        """Whether a click on Pause or Resume is a repeated report of the one before."""
         now = time.monotonic()
-        echo, self._held_at = now - self._held_at < _HOLD_ECHO_S, now
-        return echo
+        repeat, self._held_at = now - self._held_at < _HOLD_REPEAT_S, now
+        return repeat
 
     def test(self, host: ModelHost, what: Tried, settings: Settings) -> None:
         """Test a target or a draft, in place of the test of it before.
@@ -170,23 +171,23 @@ class Visit:
             check.stop()
 
     def _key(self, settings: Settings) -> Secret | None:
-        """The key that was typed for the address that a run will talk to."""
+        """The key that was typed for the address in these settings."""
         return self.keys.get(settings.base_url) if settings.base_url else None
 
-    def refuse(self, why: str, asked: Mapping[str, Any], of: str = "run") -> None:
-        """Note why a click started nothing, as Markdown, and what it had asked for. `of`: a run or a test."""
-        self._refused[of] = (why, asked)
+    def refuse(self, why: str, request: Mapping[str, Any], of: str = "run") -> None:
+        """Note why a click started nothing, as Markdown, with its request. `of`: a run, a test or a benchmark."""
+        self._refused[of] = (why, request)
         self.key_complaint = None
 
     def has_new_key(self) -> None:
-        """A key has come: what was refused before need not be refused now."""
+        """Forget refusals: with a new key the same request may succeed."""
         self._refused.clear()
         self.key_complaint = None
 
-    def refusal(self, asked: Mapping[str, Any], of: str = "run") -> str:
-        """Why exactly this was refused; empty where it was not, so that a complaint goes once its cause is mended."""
+    def refusal(self, request: Mapping[str, Any], of: str = "run") -> str:
+        """Why exactly this request was refused; empty where it was not, so that a correction removes the error."""
         why, refused = self._refused.get(of, ("", {}))
-        return why if asked == refused else ""
+        return why if request == refused else ""
 
     def stop(self) -> None:
         """Stop the run, if there is one; it ends within its present round."""
@@ -194,7 +195,7 @@ class Visit:
             self.run.stop()
 
     def left(self, grace_s: float = GRACE_S) -> threading.Timer:
-        """The connection is gone: stop the run unless the visitor is back within the grace."""
+        """The connection was lost: stop the run unless the visitor is back within `grace_s`."""
         self._left_at = time.monotonic()
         timer = threading.Timer(grace_s, self._stop_unless_back, (self._left_at,))
         timer.daemon = True
@@ -202,11 +203,11 @@ class Visit:
         return timer
 
     def hand_over(self, grace_s: float = GRACE_S) -> Visit | None:
-        """Give the run to the visitor's next session: after a reload, the old one never comes back.
+        """Move the run to the visitor's next session: after a reload, the old session never comes back.
 
         Returns:
-            The visit that goes on, under the same token; None where there is no run, the visitor is still here (a
-            second tab with the same address), or left too long ago.
+            The new visit, with the same token; None where there is no run, the visitor is still here (a second tab
+            with the same address), or left too long ago.
         """
         with self._lock:
             here = self._seen_at > self._left_at
@@ -218,7 +219,7 @@ class Visit:
             heir.keys, self.keys = self.keys, heir.keys
             heir.pacing = self.pacing
             heir.view.selection = self.view.selection
-            heir.brought = heir.run.settings if heir.run else None
+            heir.restored = heir.run.settings if heir.run else None
             heir.token, self.token = self.token, heir.token
             return heir
 
@@ -231,19 +232,19 @@ class Visit:
 
 
 class Anchor:
-    """Stands for a visit in session state. What a visit holds, keys and runs that know one, is not found from there."""
+    """Stands for a visit in session state, so that keys, and runs that hold one, cannot be reached from there."""
 
     __slots__ = ("__weakref__",)
 
 
-#: Anchor → visit, for as long as its session lives.
+#: Anchor → visit, as long as its session exists.
 _visits: weakref.WeakKeyDictionary[Anchor, Visit] = weakref.WeakKeyDictionary()
-#: Token → visit, for whoever comes back after a reload.
+#: Token → visit, for a visitor who comes back after a reload.
 _by_token: weakref.WeakValueDictionary[str, Visit] = weakref.WeakValueDictionary()
 
 
 def visit() -> Visit:
-    """This visitor's `Visit`, watched for the end of the session; after a reload, the one from before it."""
+    """This visitor's `Visit`, watched for the end of the session; after a reload, the one from before."""
     if "visit" not in st.session_state:
         before = _by_token.get(st.query_params.get(ADDRESS, ""))
         mine = before.hand_over() if before else None
@@ -256,7 +257,7 @@ def visit() -> Visit:
     mine = of(st.session_state["visit"])
     mine.touch()
     if mine.run is not None or mine.bench is not None:
-        # A link of the menu drops it, and a reload would find nothing.
+        # A link of the menu drops the token from the address, and a reload would find nothing.
         put_into_address(mine)
     watched = _watch()
     if mine not in watched:
@@ -270,7 +271,7 @@ def of(anchor: Anchor) -> Visit:
 
 
 def put_into_address(visit: Visit) -> None:
-    """Let a reload find the visit. Only when a run starts: each change is an entry in the browser's history."""
+    """Let a reload find the visit. Called when a run starts: each change is an entry in the browser's history."""
     if st.query_params.get(ADDRESS) != visit.token:
         st.query_params[ADDRESS] = visit.token
 
@@ -282,7 +283,7 @@ def _disconnected(watched: list[Visit]) -> None:
 
 @st.cache_resource(scope="session", on_release=_disconnected)
 def _watch() -> list[Visit]:
-    """Released when the session disconnects; holds the visit so that its end can be told."""
+    """Released when the session disconnects; holds the visit, which is then told."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""What a person sees before the first run: what will happen, and how to read the colours."""
+"""What the Live page shows before the first run: what a run does, and what the colours mean."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from specviz.views.welcome import welcome_html
 
 
 def show_welcome() -> None:
-    """Invite to press Run and explain the colours."""
+    """Say what Run does, and explain the colours."""
     with st.container(border=True):
-        st.markdown("##### Press Run to watch a model being drafted for")
+        st.markdown("##### Press Run to start a generation with speculative decoding")
         st.markdown(
-            "A small draft proposes K tokens. The target model scores all of them in one pass, and a rule keeps or "
-            "refuses each. You see every decision, what it cost, and how far the text is still the target's own."
+            "In each round a small draft model proposes K tokens. The target model scores all of them in one pass, and "
+            "a rule accepts or rejects each. The page shows every decision, what it cost, and how exact the output is."
         )
         st.html(welcome_html())

@@ -1,4 +1,4 @@
-"""What a run's own numbers say about its K, and about what makes it slow. Plain sentences; estimates are called so."""
+"""Advice from a run's own numbers: a better K, and what makes the run slow. An estimate is labelled as one."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.speed import is_remote, is_simulated, speeds
 
-#: Fewer rounds than this found no advice, and fewer than that no word about what is slow.
-FOUNDED, TOLD = 20, 5
-#: An estimate is worth a word if it promises so much more speed; drafts are wasted when so many are thrown away.
+#: Rounds needed for advice on K, and for saying what is slow.
+ROUNDS_FOR_K, ROUNDS_FOR_SLOW = 20, 5
+#: The gain from which an estimate is shown, and the shares of unused draft tokens from which drafts count as wasted.
 _WORTH, _WASTED, _NEARLY_ALL = 1.1, 0.5, 0.8
 
 _DOING: dict[str, str] = {
     "draft": "drafting",
     "network": "the network",
     "waiting": "waiting for the server",
-    "target": "the target's computing",
+    "target": "computing the target",
     "call": "the calls to the server",
     "rule": "the acceptance rule",
-    "other": "the loop around it",
+    "other": "the loop itself",
 }
 
 
@@ -33,8 +33,8 @@ class Estimate:
 
     Attributes:
         k: tokens to draft. tokens_per_second: estimated for it. now: as measured with the K of the run.
-        verify_shrinks: whether a shorter block was taken to be cheaper to verify, down to the cost of a plain token;
-            where that is not measured it was taken to cost the same.
+        verify_shrinks: whether verifying a shorter block was assumed to be cheaper, down to the time of a plain token;
+            where that is not measured, the same time was assumed.
     """
 
     k: int
@@ -49,20 +49,20 @@ class Estimate:
 
 
 def advice(state: RunState) -> list[str]:
-    """Sentences worth standing under the numbers of a run; none while all is well or too little is known."""
-    return [said for said in (what_is_slow(state), wasted_drafts(state)) if said]
+    """Sentences to show under the numbers of a run; none while all is well or too little is known."""
+    return [sentence for sentence in (what_is_slow(state), wasted_drafts(state)) if sentence]
 
 
 def best_k(state: RunState) -> Estimate | None:
-    """The K, up to the one in use, that would have been the fastest in this run; None where that cannot be told.
+    """The K, up to the one in use, that would have been the fastest in this run; None where that is not known.
 
     Cutting the blocks at k keeps what was kept before position k, so the tokens per round are counted, not modelled.
-    Of the time, drafting goes with the tokens drafted, and verifying lies between that of a plain token (measured as
-    the baseline) and that of the whole block; what is left of a round stays. All of it without the first round.
+    Drafting time is proportional to the drafted tokens. Verification time lies between that of a plain token (the
+    measured baseline) and that of the whole block. The rest of a round is constant. The first round is left out.
     """
     count = len(state.rounds)
     now = speeds(state).speculative
-    if count < FOUNDED or not now or not state.sums.drafted:
+    if count < ROUNDS_FOR_K or not now or not state.sums.drafted:
         return None
     drafted = [n / count for n in accumulate(state.proposed)]
     kept = [n / count for n in accumulate(state.kept)]
@@ -89,7 +89,7 @@ def best_k(state: RunState) -> Estimate | None:
 
 
 def wasted_drafts(state: RunState) -> str:
-    """That most drafts are thrown away or another K would be faster, and which; empty where neither is so."""
+    """That most draft tokens are unused, or that another K would be faster; empty where neither is so."""
     estimate, thrown = best_k(state), state.sums.drafted - state.sums.accepted
     if estimate is None:
         return ""
@@ -100,13 +100,13 @@ def wasted_drafts(state: RunState) -> str:
         return f"{wasted} {_in_words(estimate, state)}" if share >= _WASTED else _in_words(estimate, state)
     if share < _NEARLY_ALL:
         return ""
-    return f"{wasted} By the estimate from this run's own times a smaller K is hardly faster: drafting costs little."
+    return f"{wasted} Estimated from this run's times, a smaller K is hardly faster: drafting costs little."
 
 
 def what_is_slow(state: RunState) -> str:
-    """What a run that is slower than its baseline spends its time on; empty for one that is not."""
+    """What takes most of the time in a run that is slower than its baseline; empty for a faster run."""
     speedup, latest = speeds(state).speedup, state.latest
-    if speedup is None or speedup >= 1 or latest is None or len(state.rounds) < TOLD:
+    if speedup is None or speedup >= 1 or latest is None or len(state.rounds) < ROUNDS_FOR_SLOW:
         return ""
     mean = _mean_times(state)
     parts = {
@@ -118,15 +118,16 @@ def what_is_slow(state: RunState) -> str:
     largest = f"{_ms(most)} or {words.percent(most / mean.wall_ms)}"
     return (
         f"Slower than {state.baseline}: a round takes {_ms(mean.wall_ms)} for {words.number(tokens)} tokens, "
-        f"{state.baseline} {_ms(mean.wall_ms * speedup)} for as many. The largest part, {largest}, is {_DOING[part]}."
+        f"{state.baseline} {_ms(mean.wall_ms * speedup)} for the same number. "
+        f"The largest part, {largest}, is {_DOING[part]}."
     )
 
 
 def _in_words(estimate: Estimate, state: RunState) -> str:
     verify = (
-        "verifying taken to lie between a plain token's time and the block's"
+        "assuming that verification takes between the time of a plain token and that of the block"
         if estimate.verify_shrinks
-        else "verifying taken to cost the same for fewer tokens"
+        else "assuming that verification takes the same time for fewer tokens"
     )
     plain = speeds(state).plain
     faster = plain is not None and plain > estimate.tokens_per_second
@@ -154,7 +155,7 @@ def _mean(total: float | None, first: float | None, count: int) -> Any:
 
 
 def _plain_token_ms(state: RunState) -> float | None:
-    """What verifying nothing at all would take: one token by the way that a round goes."""
+    """The time of a round that verifies nothing: one plain token, over the network where the run uses one."""
     speed = speeds(state)
     tps = speed.per_call if is_remote(state) or is_simulated(state) else speed.plain
     return 1000 / tps if tps else None

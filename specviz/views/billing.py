@@ -7,13 +7,13 @@ from specviz.views import words
 
 
 def billed_in_all(state: RunState) -> int | None:
-    """Tokens that the server has counted so far; None where it never did."""
+    """Tokens that the server has billed so far; None where it reported none."""
     known = [n for n in (state.sums.billed_prompt, state.sums.billed_completion) if n is not None]
     return sum(known) if known else None
 
 
 def billed_parts(state: RunState) -> str:
-    """The two parts of it, in words."""
+    """Prompt and output tokens of the bill, in words."""
     parts = (state.sums.billed_prompt, state.sums.billed_completion)
     prompt, output = (words.NOT_KNOWN if n is None else f"{n:,}" for n in parts)
     return f"{prompt} prompt + {output} output"

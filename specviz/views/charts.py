@@ -1,4 +1,4 @@
-"""The charts of a run as deltas: only those that changed travel, and only when something happened are they drawn."""
+"""The charts of a run as deltas: only changed charts are sent, and they are computed only after a round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specviz.views import figures
 from specviz.views.feed import Delta
 from specviz.views.figures import Chart
 
-#: Where charts stand: beside the tree, or in a row of their own below.
+#: Where charts are shown: beside the tree, or in a row below it.
 Place = Literal["beside", "below"]
 Draw = Callable[[RunState], Chart | None]
 
@@ -32,7 +32,7 @@ CHARTS: dict[Place, dict[str, Draw]] = {
 
 @dataclass(slots=True)
 class ChartsView:
-    """The charts of one place. Counts a revision whenever some of them change.
+    """The charts of one place. Counts a revision whenever a chart changes.
 
     Attributes:
         shown: names of the charts that the run has, in order.
@@ -47,7 +47,7 @@ class ChartsView:
     _changed: dict[str, int] = field(default_factory=dict)
 
     def delta(self, state: RunState, run: str, base: int) -> Delta:
-        """The charts that changed after revision `base`, as they are now."""
+        """The charts that changed after revision `base`."""
         if run != self._run:
             self._run, self._rev, self._seen = run, 0, None
             self._charts.clear()
@@ -58,7 +58,7 @@ class ChartsView:
         return {"run": run, "from": base, "to": self._rev, "items": items}
 
     def _catch_up(self, state: RunState) -> None:
-        """Draw anew if a round has ended since the last call, or the run has begun or ended."""
+        """Compute the charts again if a round has ended since the last call, or the run has begun or ended."""
         seen = (len(state.rounds), state.started is not None, state.finished)
         if seen == self._seen:
             return

@@ -1,4 +1,4 @@
-"""All that is known about one decision, as data for the inspector."""
+"""What is known about one decision, as data for the inspector."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from specviz.views.reasons import Terms, chances, why
 from specviz.views.weighed import Table, WeighedRow, table
 
 _LONGEST = 40
-_SIBLINGS = {"rejected": "What was drawn in its place", "resampled": "The draft token that was refused"}
+_SIBLINGS = {"rejected": "The token drawn in its place", "resampled": "The rejected draft token"}
 
 
 def detail(state: RunState, node_id: int) -> dict[str, Any]:
-    """What the inspector shows of one node, all texts ready to be set as text."""
+    """What the inspector shows of one node. All texts are plain text."""
     node, terms = state.nodes[node_id], Terms.of(state)
     made = table(state, node)
     return {
@@ -35,7 +35,7 @@ def detail(state: RunState, node_id: int) -> dict[str, Any]:
 
 
 def scale(node: Node, terms: Terms) -> dict[str, Any] | None:
-    """The line from 0 to 1: what part of it meant "kept", and where the number that decided fell on it."""
+    """The line from 0 to 1: the part that means "kept", and where the deciding number lies on it."""
     bar, u = node.acceptance_prob, node.u
     if node.status not in ("accepted", "rejected") or terms.greedy:
         return None
@@ -43,15 +43,15 @@ def scale(node: Node, terms: Terms) -> dict[str, Any] | None:
         if node.p is None or terms.tau is None:
             return None
         p, tau = chances(node.p, terms.tau)
-        return {"from": terms.tau, "to": 1.0, "at": node.p, "label": f"Kept from τ = {tau} on; p = {p}."}
+        return {"from": terms.tau, "to": 1.0, "at": node.p, "label": f"Kept if p is at least τ = {tau}; p = {p}."}
     if bar is None:
         return None
     if u is None:
         return {"from": 0.0, "to": bar, "at": None, "label": f"Kept with probability {chances(bar)[0]}."}
     text_bar, text_u = chances(bar, u)
     if bar == 1:
-        return {"from": 0.0, "to": 1.0, "at": u, "label": f"Kept whatever is drawn; u = {text_u} was."}
-    return {"from": 0.0, "to": bar, "at": u, "label": f"Kept below {text_bar}; u = {text_u} was drawn."}
+        return {"from": 0.0, "to": 1.0, "at": u, "label": f"Always kept; u = {text_u} was drawn."}
+    return {"from": 0.0, "to": bar, "at": u, "label": f"Kept if u is below {text_bar}; u = {text_u} was drawn."}
 
 
 def facts(node: Node, made: Table, terms: Terms) -> list[tuple[str, str]]:
@@ -65,14 +65,14 @@ def facts(node: Node, made: Table, terms: Terms) -> list[tuple[str, str]]:
         case "bonus":
             return [p, own_p, entropy]
         case "resampled":
-            left = [("left over, max(0, p \N{MINUS SIGN} q) scaled", _share(entry.residual))]
-            return [q, p, *(left if entry.residual is not None else []), own_p, entropy]
+            residual = [("residual, max(0, p \N{MINUS SIGN} q) scaled", _share(entry.residual))]
+            return [q, p, *(residual if entry.residual is not None else []), own_p, entropy]
         case "pending" | "ignored":
-            return [q, own_q, ("draft's entropy", entropy[1])]
+            return [q, own_q, ("draft entropy", entropy[1])]
     rejection = terms.rule == "probabilistic"
-    kept = ("min(1, p/q)" if rejection else "chance of being kept", _share(node.acceptance_prob))
+    kept = ("min(1, p/q)" if rejection else "acceptance probability", _share(node.acceptance_prob))
     drawn = [("u, drawn", _share(node.u))] if rejection else []
-    average = [("kept on average, Σ min(p, q)", _share(node.overlap))] if rejection else []
+    average = [("expected acceptance, Σ min(p, q)", _share(node.overlap))] if rejection else []
     return [q, p, kept, *drawn, *average, own_q, own_p, entropy]
 
 
@@ -91,7 +91,7 @@ class _Column(NamedTuple):
 _BY_SETTINGS = (
     _Column("q", "draft q", "q"),
     _Column("p", "target p", "p"),
-    _Column("residual", "left over", "residual"),
+    _Column("residual", "residual", "residual"),
 )
 _OWN = (_Column("q", "draft", "own_q"), _Column("p", "target", "own_p"))
 
@@ -120,7 +120,7 @@ def _row(entry: WeighedRow, columns: list[_Column]) -> dict[str, Any]:
 
 
 def _cells(entry: WeighedRow, columns: list[_Column]) -> list[list[Any]]:
-    """Of each column how much of its bar is full, and the text beside it."""
+    """Per column, how full its bar is, and the text beside it."""
     shares = [_of(entry, c) for c in columns]
     return [[None if share is None else round(share, 4), _in_a_cell(share)] for share in shares]
 
@@ -139,7 +139,7 @@ def _of(entry: WeighedRow, column: _Column) -> float | None:
 
 
 def _in_a_cell(share: float | None) -> str:
-    """Three digits; what would look like 0 or 1 and is not says so."""
+    """Three digits; a value that would wrongly round to 0 or 1 is marked with < or >."""
     if share is None or share in (0, 1):
         return words.NOT_KNOWN if share is None else f"{share:.0f}"
     return "<0.001" if share < 0.001 else ">0.999" if share > 0.999 else f"{share:.3f}"
@@ -155,7 +155,7 @@ def _caption(made: Table, terms: Terms) -> str:
 
 
 def _neighbours(state: RunState, node: Node) -> dict[str, Any]:
-    """Where the buttons lead: along the output, and from a refused token to what was drawn in its place and back."""
+    """Where the buttons lead: along the output, and between a rejected token and the one drawn in its place."""
 
     def at(index: int) -> int | None:
         return state.text[index] if 0 <= index < len(state.text) else None
@@ -170,7 +170,7 @@ def _neighbours(state: RunState, node: Node) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class InspectorView:
-    """Counts a revision for every change of what is shown, so that a poll without one costs nothing."""
+    """Counts a revision for every change of what is shown, so that a poll without a change costs nothing."""
 
     _rev: int = 0
     _run: str = ""
@@ -191,7 +191,7 @@ class InspectorView:
 
 
 def _versions(state: RunState, selected: int | None) -> tuple[object, ...]:
-    """Changes whenever a detail may: a node when it is judged, the way on when text comes, some reasons at the end."""
+    """Changes whenever a detail may: a node is judged, the next token exists, or the run ends."""
     if selected is None:
         return ()
     node = state.nodes[selected]

@@ -1,25 +1,26 @@
-"""What the latency lab says: what it does, and what is to be expected of it. No figure that was not measured."""
+"""The texts of the latency lab: what it does, and what to expect. No figure that was not measured."""
 
 from __future__ import annotations
 
 ABOUT = (
-    "As if the draft ran on a device and the target far away: every call to the target waits for a round trip. The "
-    "network is simulated; decoding is untouched, and so is the text."
+    "Simulates a target that is far away from the draft: every call to the target waits for one round trip. Decoding "
+    "and the text stay the same."
 )
 
 
 def expected(k: int, asks_target_alone: bool) -> str:
-    """What a network in front of the target should do to a run.
+    """What a network in front of the target does to a run.
 
     Args:
         asks_target_alone: nothing is drafted, so every token is a call.
     """
     if asks_target_alone:
-        return "What to expect: without a draft every token is a call, and waits for a round trip of its own."
+        return "What to expect: without a draft every token needs a call of its own and waits for a round trip."
     return (
-        f"What to expect: the up to {k} tokens drafted in a round share one round trip, so the gain over one call per "
-        "token grows towards the tokens per round. Plain decoding without the network, as of a server that streams, "
-        "loses nothing to it: far enough away, it is the faster one. Both are measured first, and that waits too."
+        f"What to expect: the up to {k} tokens drafted in a round share one round trip. The longer it is, the closer "
+        "the gain over one call per token comes to the tokens per round. Plain decoding without the network, which is "
+        "what a streaming server has, does not get slower: with a long round trip it is the fastest. Both baselines "
+        "are measured first, the second one through the network."
     )
 
 

@@ -1,4 +1,4 @@
-"""The paces that can be chosen, and what to say of a run that is shown more slowly than it is computed."""
+"""The paces that can be chosen, and the sentence about a run that is shown more slowly than it is computed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 PaceName = Literal["free", "4", "2", "1", "half", "step"]
 
-#: What each is called.
+#: Their names on the page.
 NAMES: dict[PaceName, str] = {
     "free": "as it comes",
     "4": "4 rounds/s",
@@ -21,12 +21,12 @@ RATES: dict[PaceName, float | None] = {"free": None, "4": 4.0, "2": 2.0, "1": 1.
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a run is shown, and how far it is computed.
+    """How many rounds of a run are shown, and how many are computed.
 
     Attributes:
-        shown, computed: rounds. tokens: of the output, shown. budget: the most there can be.
-        finished: the models have. full: they wait until more is shown.
-        rounds_per_s: the pace; None: as it comes.
+        shown, computed: rounds. tokens: of the output, shown. budget: the largest number of tokens.
+        finished: the models have finished. full: they wait until more is shown.
+        rounds_per_s: the pace; None shows everything at once.
     """
 
     shown: int
@@ -40,13 +40,13 @@ class Standing:
 
 
 def sentence(at: Standing) -> str:
-    """One line on a run that is not shown to its end."""
+    """One line about a run that is not shown to its end."""
     if at.paused:
         where = f"at round {at.shown:,}" if at.shown else "before the first round"
         return f"Paused {where}. {_models(at) or 'The models are working on the next one.'}"
     pace = "" if at.rounds_per_s is None else f", {_rate(at.rounds_per_s)}"
     running = f"Running: {at.tokens:,} of at most {at.budget:,} tokens{pace}"
-    # As it comes, nobody sees that the models are ahead.
+    # Without a pace the models are never visibly ahead.
     ahead = _models(at) if pace else ""
     return f"{running}. {ahead}" if ahead else running
 

@@ -1,7 +1,7 @@
-"""How each fate of a token looks, everywhere: one table for tree, text, legend and exports.
+"""How each status of a token looks: one table for tree, text, legend and exports.
 
-The colours are from the Okabe-Ito set, which stays apart under the common colour-vision deficiencies. Colour is never
-the only cue: every status has its own shape in the tree and its own underline in the text.
+The colours are from the Okabe-Ito set, which can be told apart with the common colour-vision deficiencies. Colour is
+never the only cue: every status has its own shape in the tree and its own underline in the text.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ class Look:
     """How one status is drawn.
 
     Attributes:
-        meaning: what the status says, for the legend and for whoever sees the page for the first time.
+        meaning: of the status, for the legend and the welcome text.
         colour: as #rrggbb, readable on light and on dark.
         shape: vis-network's name of the node shape. glyph: the same shape as a character.
         outline: of the node and of the edge that leads to it.
         filled: whether the node's inside is coloured.
-        underline: CSS line style under the token in the text; empty where the status never gets there.
+        underline: CSS line style under the token in the text; empty for a status that is never in the text.
     """
 
     meaning: str
@@ -35,13 +35,13 @@ class Look:
 
 
 LOOKS: dict[NodeStatus, Look] = {
-    "accepted": Look("drafted, and the target kept it", "#009E73", "dot", "●", underline="solid"),
+    "accepted": Look("drafted, and accepted by the target", "#009E73", "dot", "●", underline="solid"),
     "resampled": Look(
         "drawn from the target in place of a rejected draft", "#E69F00", "diamond", "◆", underline="double"
     ),
     "bonus": Look("extra token of a fully accepted round", "#3C8FD0", "star", "★", underline="wavy"),
-    "rejected": Look("drafted, tested, and refused", "#D5405E", "triangleDown", "▼", "dashed", filled=False),
-    "ignored": Look("drafted behind a rejection, never tested", "#8A93A3", "square", "□", "dotted", filled=False),
+    "rejected": Look("drafted, tested, and rejected", "#D5405E", "triangleDown", "▼", "dashed", filled=False),
+    "ignored": Look("drafted after a rejected token, never tested", "#8A93A3", "square", "□", "dotted", filled=False),
     "pending": Look("drafted, not judged yet", "#8A93A3", "dot", "○", filled=False),
 }
 
@@ -50,10 +50,10 @@ GOOD, MIDDLING, BAD, NEUTRAL = "#009E73", "#E6B800", "#D5405E", "#8A93A3"
 TIME_COLOURS: dict[str, str] = {
     "draft": "#56B4E9",
     "network": "#CC79A7",
-    # For a server that is busy, and in front of a repeated call.
+    # In the queue of a busy server, and before a repeated call.
     "waiting": "#999933",
     "target": "#0072B2",
-    # A call to a server that does not say what of it was network and what computing.
+    # A call to a server that does not report how much of it was network and how much computing.
     "call": "#7E6BB5",
     "rule": "#E69F00",
     "other": "#8A93A3",
@@ -68,7 +68,7 @@ def css_variables() -> str:
 
 
 def to_json() -> dict[str, dict[str, object]]:
-    """The table as the browser's scripts need it."""
+    """The table for the browser's scripts."""
     return {
         status: {
             "meaning": look.meaning,

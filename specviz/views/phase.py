@@ -1,4 +1,4 @@
-"""Where a run stands, in one sentence: for the line above it, and to be read out."""
+"""The state of a run in one sentence: for the line above it, and for screen readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ShownRun(Protocol):
-    """A run as it stands: `run.Run`."""
+    """A run that is shown: `host.run.Run`."""
 
     settings: Settings
     state: RunState
@@ -40,14 +40,14 @@ class ShownRun(Protocol):
 
 
 Kind = Literal["waiting", "running", "paused", "finished", "stopped", "empty", "failed"]
-#: Makes names and reasons from elsewhere fit for where they are shown.
+#: Escapes names and reasons that come from elsewhere.
 Quote = Callable[[str], str]
 
-#: What ends the sentence "There is no text: …", with what may help.
+#: The end of the sentence "There is no text: …", with a remedy.
 _EMPTY: dict[FinishReason, str] = {
-    "stop_token": " at once. Another prompt, or the raw prompt switched the other way, may get more out of it.",
+    "stop_token": " at once. Try another prompt, or switch Raw prompt on or off.",
     "stop_string": " before any other text.",
-    "max_tokens": " by tokens that are no text. More max tokens may get further.",
+    "max_tokens": " by tokens without text. Try a larger Max tokens.",
     "context_full": ". A shorter prompt leaves room for an answer.",
     "stopped": ".",
 }
@@ -55,10 +55,10 @@ _EMPTY: dict[FinishReason, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Where a run stands.
+    """The state of a run.
 
     Attributes:
-        kind: what there is to be seen. words: a sentence or two. share: how far it has come, of 1; None: not known.
+        kind: which state. words: a sentence or two. share: progress from 0 to 1; None where it is not known.
     """
 
     kind: Kind
@@ -67,7 +67,7 @@ class Phase:
 
 
 def phase(run: ShownRun, quote: Quote = words.visible) -> Phase:
-    """Where a run stands: waiting, working, ended, failed. What failed is in the run's error."""
+    """The state of a run: waiting, running, ended or failed. The run's error has the cause of a failure."""
     if run.state.error is not None:
         return Phase("failed", "The run failed.")
     if run.state.done is not None:
@@ -80,13 +80,13 @@ def phase(run: ShownRun, quote: Quote = words.visible) -> Phase:
 
 
 def wait(progress: Progress, quote: Quote = words.visible) -> Phase:
-    """What is being waited for, and how far it has come."""
+    """What the run waits for, and its progress."""
     what = quote(progress.what)
     if progress.total:
         if progress.unit == "bytes":
             amount = f": {words.size(progress.done)} of {words.size(progress.total)}"
         else:
-            # "1 of 2 steps" would tell a person nothing that the bar does not.
+            # The bar shows "1 of 2 steps" already.
             amount = "" if progress.unit == "steps" else f": {progress.done:,} of {progress.total:,} {progress.unit}"
         return Phase("waiting", what + amount, min(1.0, progress.done / progress.total))
     if progress.done:
@@ -102,16 +102,16 @@ def _queued(ahead: int) -> str:
 
 
 def _going_on(run: ShownRun) -> Phase:
-    """Of a run that is not shown to its end, whatever the models are at."""
+    """The state of a run that is not shown to its end, whether or not the models have finished."""
     tokens, budget = len(run.state.text), run.settings.max_tokens
-    said = pacing.sentence(
+    sentence = pacing.sentence(
         Standing(
             len(run.state.rounds), run.rounds_computed, tokens, budget,
             paused=run.pace.paused, finished=run.phase == "finished", full=run.full,
             rounds_per_s=run.pace.rounds_per_s,
         )
     )  # fmt: skip
-    return Phase("paused" if run.pace.paused else "running", said, min(1.0, tokens / budget))
+    return Phase("paused" if run.pace.paused else "running", sentence, min(1.0, tokens / budget))
 
 
 def _ended(done: Done, quote: Quote) -> Phase:
@@ -127,9 +127,9 @@ def _ended(done: Done, quote: Quote) -> Phase:
 
 
 def announcement(run: ShownRun) -> tuple[str, str]:
-    """What a screen reader is told: which phase it is, and its words. The same phase need not be told again at once.
+    """What a screen reader reads out: the phase and its words. The phase decides whether they are read out at once.
 
-    Words for the ear: not those that stand on the page, which are read there by whoever wants to.
+    The words are not those on the page: a listener can read those there.
     """
     now = phase(run)
     match now.kind:
@@ -140,7 +140,7 @@ def announcement(run: ShownRun) -> tuple[str, str]:
         case "failed":
             return now.kind, f"The run ended with an error. It has {_amount(run)}."
         case "paused":
-            # Each step, but not how far the models are: that goes on by itself, and nobody has asked.
+            # Each step, but not how far ahead the models are: that changes without the user.
             where = now.words.partition(". ")[0] + "."
             return where, where
         case "waiting" if run.phase == "queued":
@@ -165,15 +165,15 @@ def _amount(run: ShownRun) -> str:
 
 @dataclass(slots=True)
 class Announcer:
-    """Tells a new phase at once, and how far the same one has come every few seconds: who listens cannot skim."""
+    """Announces a new phase at once, and progress within a phase every few seconds: a listener cannot skim."""
 
     every_s: float = 5.0
     _kind: str = ""
     _words: str = ""
     _at: float = 0.0
 
-    def say(self, kind: str, said: str, now: float) -> str:
-        """The words that are to stand; `now` in seconds, by any clock that only goes on."""
+    def say(self, kind: str, text: str, now: float) -> str:
+        """The words to announce; `now` in seconds of a monotonic clock."""
         if kind != self._kind or now - self._at >= self.every_s:
-            self._kind, self._words, self._at = kind, said, now
+            self._kind, self._words, self._at = kind, text, now
         return self._words

@@ -1,8 +1,8 @@
-"""Why a token was kept, refused, drawn or passed over, in a sentence for whoever sees one for the first time.
+"""Why a token was accepted, rejected, drawn or ignored, in one sentence for a reader who is new to the subject.
 
-Every number in a sentence is the event's own, written with as many digits as what is said of it takes: a draw that was
-just below its bar never reads as equal to it. Where an event lacks a number, or contradicts itself, as a damaged
-recording may, the sentence says less, and nothing that is not so.
+Every number is the event's own, with as many digits as the comparison needs: a draw just below the acceptance
+probability never reads as equal to it. Where an event lacks a number or contradicts itself, as in a damaged recording,
+the sentence says less and nothing false.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from specviz.record.state import Node, RunState
 from specviz.views import words
 
 _LONGEST = 24
-#: With as many, a number is written out as it is.
+#: A number that needs more digits than this is written out in full.
 _DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What decided in a run; None where its settings do not say."""
+    """The settings that decide in a run; None where the recording does not have them."""
 
     rule: RuleName | None
     temperature: float | None
@@ -31,7 +31,7 @@ class Terms:
 
     @classmethod
     def of(cls, state: RunState) -> Terms:
-        """The terms of a run, out of the settings that it was started with."""
+        """The terms of a run, from the settings in its first event."""
         started = state.started
         given = started.settings if started else {}
         rule = next((r for r in RULES if r == given.get("rule")), None)
@@ -40,7 +40,7 @@ class Terms:
 
     @property
     def greedy(self) -> bool:
-        """Whether the target's most probable token is the only one that can stand."""
+        """Whether only the target's most probable token can be emitted."""
         return self.temperature == 0 or self.rule == "greedy"
 
 
@@ -52,10 +52,10 @@ def why(state: RunState, node: Node, residual: float | None = None) -> str:
     """The sentence for one node.
 
     Args:
-        residual: of a resampled token, its share of what it was drawn from; None where that is not known.
+        residual: of a resampled token, its probability in the residual; None where that is not known.
     """
     terms = Terms.of(state)
-    other = None if node.sibling is None else state.nodes[node.sibling]
+    sibling = None if node.sibling is None else state.nodes[node.sibling]
     match node.status:
         case "pending":
             return _pending(node)
@@ -64,13 +64,13 @@ def why(state: RunState, node: Node, residual: float | None = None) -> str:
         case "bonus":
             return _bonus(node, terms)
         case "resampled":
-            return _resampled(node, other, terms, residual)
+            return _resampled(node, sibling, terms, residual)
         case _:
-            return _tested(node, other, terms)
+            return _tested(node, sibling, terms)
 
 
 def chances(*values: float) -> tuple[str, ...]:
-    """Probabilities as text: two digits, more where unequal ones would look equal, or one like 0 or 1 that is not."""
+    """Probabilities as text: two digits, more where unequal values would look equal or one would look like 0 or 1."""
     for digits in range(2, _DIGITS):
         texts = tuple(_chance(value, digits) for value in values)
         if not any(a != b and x == y for (a, x), (b, y) in combinations(zip(values, texts, strict=True), 2)):
@@ -88,7 +88,7 @@ def _chance(value: float, digits: int) -> str:
 
 
 def _named(node: Node | None) -> str:
-    return "another one" if node is None else f"“{words.label(node.token, _LONGEST)}”"
+    return "another token" if node is None else f"“{words.label(node.token, _LONGEST)}”"
 
 
 # Tested: accepted and rejected.
@@ -105,14 +105,14 @@ def _tested(node: Node, final: Node | None, terms: Terms) -> str:
         case "deterministic":
             return _by_match(node, final)
         case "greedy":
-            return _most_probable(node, final, "The rule keeps only the target's most probable token, which")
+            return _most_probable(node, final, "The rule accepts only the target's most probable token, which")
         case "threshold":
-            return _by_bar(node, terms.tau)
+            return _by_threshold(node, terms.tau)
     return _plainly(node)
 
 
 def _server_drew(node: Node, terms: Terms) -> bool:
-    """Whether the server's own draw decided: always in the ways that draw, else where its scores did not suffice."""
+    """Whether a draw by the server decided: always in ways that draw, else where its scores did not suffice."""
     if terms.way == "scoring" and not terms.greedy:
         return node.p is None if terms.rule == "threshold" else node.u is None
     return terms.way in ("prefixes", "generating")
@@ -121,13 +121,13 @@ def _server_drew(node: Node, terms: Terms) -> bool:
 def _own_draw(node: Node, final: Node | None, whose: str) -> str:
     if node.status == "accepted":
         return f"{whose} the same: kept."
-    return f"{whose} {_named(final)}, and the draft had {_named(node)}: refused."
+    return f"{whose} {_named(final)}, and the draft token was {_named(node)}: rejected."
 
 
 def _most_probable(node: Node, final: Node | None, what: str) -> str:
     if node.status == "accepted":
         return f"{what} is {_named(node)}, and the draft proposed the same: kept."
-    return f"{what} is {_named(final)}; the draft proposed {_named(node)}: refused."
+    return f"{what} is {_named(final)}; the draft proposed {_named(node)}: rejected."
 
 
 def _by_rejection_sampling(node: Node) -> str:
@@ -137,104 +137,104 @@ def _by_rejection_sampling(node: Node) -> str:
         return _plainly(node)
     text_p, text_q = chances(p, q)
     if p >= q:
-        return f"The target was at least as sure of it as the draft (p = {text_p}, q = {text_q}): always kept."
+        return f"The target gives it at least as much as the draft (p = {text_p}, q = {text_q}): always kept."
     if p == 0:
-        return f"The target gives it no chance at these settings (p = 0, the draft gave it q = {text_q}): refused."
+        return f"The target gives it probability 0 at these settings (the draft gave it q = {text_q}): rejected."
     text_bar, text_u = chances(bar, u)
-    drawn = f"the number drawn was {text_u}, " + ("below that, so it stayed." if kept else "so it was refused.")
-    return f"{_surer(node, text_p, text_q)} Kept with probability p/q = {text_bar}; {drawn}"
+    drawn = f"the number drawn was {text_u}, " + ("below that, so it was kept." if kept else "so it was rejected.")
+    return f"{_higher_q(node, text_p, text_q)} Kept with probability p/q = {text_bar}; {drawn}"
 
 
-def _surer(node: Node, p: str, q: str) -> str:
+def _higher_q(node: Node, p: str, q: str) -> str:
     if node.q != 1:
-        return f"The draft was surer than the target: q = {q}, p = {p}."
+        return f"The draft gave it more than the target does: q = {q}, p = {p}."
     if node.draft_logprob is None:
         return f"The draft copied this token instead of drawing it, so q = 1; the target gives it p = {p}."
-    return f"The draft had no other choice at these settings, so q = 1; the target gives it p = {p}."
+    return f"At these settings the draft could only propose this token, so q = 1; the target gives it p = {p}."
 
 
 def _by_match(node: Node, final: Node | None) -> str:
-    told = _own_draw(node, final, "The target drew a token of its own, and that was")
-    return told if node.p is None else f"{told} The chance of a match was p = {chances(node.p)[0]}."
+    sentence = _own_draw(node, final, "The target drew a token itself, and that was")
+    return sentence if node.p is None else f"{sentence} The probability of a match was p = {chances(node.p)[0]}."
 
 
-def _by_bar(node: Node, tau: float | None) -> str:
+def _by_threshold(node: Node, tau: float | None) -> str:
     kept = node.status == "accepted"
     if node.p is None or tau is None or (node.p >= tau) != kept:
         return _plainly(node)
     p, bar = chances(node.p, tau)
     return f"The target gives it p = {p}, " + (
-        f"at least the bar τ = {bar}: kept." if kept else f"below the bar τ = {bar}: refused."
+        f"at least the threshold τ = {bar}: kept." if kept else f"below the threshold τ = {bar}: rejected."
     )
 
 
 def _plainly(node: Node) -> str:
-    told = "The target kept it." if node.status == "accepted" else "The target refused it."
+    sentence = "The target accepted it." if node.status == "accepted" else "The target rejected it."
     if node.acceptance_prob is None:
-        return told
-    return f"{told} The chance of being kept was {chances(node.acceptance_prob)[0]}."
+        return sentence
+    return f"{sentence} The acceptance probability was {chances(node.acceptance_prob)[0]}."
 
 
 # Drawn by the target: resampled and bonus.
 
 
-def _resampled(node: Node, refused: Node | None, terms: Terms, residual: float | None) -> str:
-    place = f"in place of {_named(refused)}, which was refused" if refused else "in place of the draft's token"
-    if refused is not None and _server_drew(refused, terms):
+def _resampled(node: Node, rejected: Node | None, terms: Terms, residual: float | None) -> str:
+    place = f"in place of {_named(rejected)}, which was rejected" if rejected else "in place of the draft token"
+    if rejected is not None and _server_drew(rejected, terms):
         return f"The server's own token, {place}."
     if terms.greedy:
         return f"The target's most probable token, {place}."
     match terms.rule:
         case "probabilistic":
             return (
-                f"Drawn {place}: from what is left of the target's distribution where the draft gave too little, "
-                f"max(0, p \N{MINUS SIGN} q) scaled to 1." + _share_of_it(residual)
+                f"Drawn {place}, from the residual: the part of the target's distribution that exceeds the draft's, "
+                f"max(0, p \N{MINUS SIGN} q) scaled to 1." + _in_residual(residual)
             )
         case "deterministic":
             return f"The token that the target drew itself, {place}."
         case "threshold":
-            again = ", and it came out the same" if refused and refused.token_id == node.token_id else ""
+            again = ", which gave the same token" if rejected and rejected.token_id == node.token_id else ""
             return f"Drawn from the target's whole distribution, {place}{again}."
     return f"Drawn by the target, {place}."
 
 
-def _share_of_it(residual: float | None) -> str:
-    return "" if residual is None else f" This token's share of that is {chances(residual)[0]}."
+def _in_residual(residual: float | None) -> str:
+    return "" if residual is None else f" Its probability there is {chances(residual)[0]}."
 
 
 def _bonus(node: Node, terms: Terms) -> str:
     if node.position == 0:
         return f"Nothing was drafted in this round: {_by_itself(node, terms)}."
     drafts = "The one draft token was" if node.position == 1 else f"All {node.position} draft tokens were"
-    return f"{drafts} kept, so the target adds one for free: {_by_itself(node, terms)}."
+    return f"{drafts} kept, so the target adds one more: {_by_itself(node, terms)}."
 
 
 def _by_itself(node: Node, terms: Terms) -> str:
     if terms.way in ("prefixes", "generating"):
-        return "this is the server's own"
+        return "the server drew this one"
     if terms.greedy:
         return "this is its most probable one" if node.position else "this is the target's most probable token"
-    told = "drawn from its own distribution" if node.position else "the target drew this one by itself"
-    return told if node.p is None else f"{told}, p = {chances(node.p)[0]}"
+    drawn = "drawn from its own distribution" if node.position else "the target drew this one"
+    return drawn if node.p is None else f"{drawn}, p = {chances(node.p)[0]}"
 
 
 # Not tested: ignored and pending.
 
 
 def _ignored(state: RunState, node: Node) -> str:
-    # Back through the block, which is K tokens long at most.
+    # Backwards through the block, which has at most K tokens.
     before = node
     while before.parent >= 0 and (parent := state.nodes[before.parent]).round == node.round:
         if parent.status == "rejected":
-            return f"It stands behind {_named(parent)}, which was refused: never tested."
+            return f"It follows {_named(parent)}, which was rejected: never tested."
         before = parent
     done = state.done
     if done is not None and node.index >= done.total_tokens:
-        return "It stands behind the end of the output: never tested."
-    return "The round ended before it: never tested."
+        return "It follows the end of the output: never tested."
+    return "The round ended before this token: never tested."
 
 
 def _pending(node: Node) -> str:
     q = next((a.prob for a in node.draft_alternatives if a.token_id == node.token_id), None)
-    told = "The draft proposes it and waits for the target"
-    return f"{told}." if q is None else f"{told}; it gave it q = {chances(q)[0]}."
+    proposed = "Proposed by the draft, not judged yet"
+    return f"{proposed}." if q is None else f"{proposed}; the draft gave it q = {chances(q)[0]}."

@@ -1,4 +1,4 @@
-"""Which token is looked at. Tree, text and inspector can each choose one; the newest choice counts."""
+"""The chosen token. Tree, text and inspector can each choose one; the newest choice counts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Selection:
     """The newest choice that a browser has reported.
 
     Attributes:
-        run: whose node it is. id: of the node; None for "none".
-        at: when it was made, by the browser's clock, in ms: one report may arrive with every poll.
+        run: the run of the node. id: of the node; None for no choice.
+        at: time of the choice by the browser's clock, in ms: the same report may arrive with every poll.
     """
 
     run: str = ""
@@ -22,7 +22,7 @@ class Selection:
     at: float = 0.0
 
     def take(self, run: str, report: Any) -> None:
-        """Take in what a component reports: {run, id, at}. Anything else, or an older one, changes nothing."""
+        """Take the report of a component, {run, id, at}. A malformed or older one changes nothing."""
         if not isinstance(report, dict) or report.get("run") != run:
             return
         at, chosen = report.get("at"), report.get("id")

@@ -1,4 +1,4 @@
-"""How fast a run is, and what it is to be compared with."""
+"""The speed of a run, and what it is compared with."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Speeds:
     """Tokens per second, None where not measured.
 
     Attributes:
-        speculative: of the run. plain: of the same target without a draft; a remote one streams where that can be
-            counted, and one behind a simulated network is without it.
-        per_call: of a target behind a network, real or simulated, that is called for every single token.
+        speculative: of the run. plain: of the same target without a draft; a server streams where its stream can be
+            counted, and a simulated network is left out.
+        per_call: of a target behind a network, real or simulated, that is called once per token.
     """
 
     speculative: float | None
@@ -59,8 +59,8 @@ def _ratio(fast: float | None, slow: float | None) -> float | None:
 
 
 def compared(factor: float | None, other: str) -> str:
-    """A speed-up in words, slower as slower; empty where there is none."""
+    """A speed-up in words: faster, slower or as fast; empty where there is none."""
     if factor is None:
         return ""
-    said = "slower" if factor < 1 else "faster" if factor > 1 else "as fast"
-    return f"{words.number(factor)} × {other}: {said}"
+    verdict = "slower" if factor < 1 else "faster" if factor > 1 else "as fast"
+    return f"{words.number(factor)} × {other}: {verdict}"

@@ -1,4 +1,4 @@
-"""The numbers and badges beside a run, as data: what they are called, what they say, how they are to be read."""
+"""The cards and badges of a run, as data: name, value, note and tone."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from specviz.views.speed import is_remote, is_simulated, speeds
 Tone = Literal["good", "bad", "neutral"]
 BadgeColour = Literal["green", "blue", "red", "gray"]
 
-#: Baselines that stand beside one call per token.
+#: Baselines that are shown beside one call per token.
 _BESIDE_CALLS: tuple[Baseline, ...] = ("streaming", "plain decoding without the network")
 
 _AS_IF_STREAMED = (
-    " A server that streams comes to the same: it pays for the way once, before its first token, which is left out."
+    " A streaming server has the same rate: it waits for one round trip before its first token, which is left out."
 )
 
 BADGES: dict[GuaranteeKind, BadgeColour] = {"EXACT": "green", "BOUNDED": "blue", "LOSSY": "red", "UNKNOWN": "gray"}
@@ -31,7 +31,7 @@ class Figure:
     """One number for a card.
 
     Attributes:
-        name: precise enough to be quoted. value: with unit, or n/a. note: what it amounts to; empty for nothing.
+        name: precise enough to be quoted. value: with unit, or n/a. note: what the value means; may be empty.
         help: how it is counted.
     """
 
@@ -48,18 +48,18 @@ def badge(guarantee: Guarantee | None) -> tuple[BadgeColour, str]:
 
 
 def rule_in_force(settings: Settings, state: RunState) -> str:
-    """The rule, and what it comes down to where the server draws every token itself."""
+    """The rule, with a note where the server draws every token itself, so that draft tokens are matched with draws."""
     rule = settings.rule + (f" τ = {settings.tau:g}" if settings.rule == "threshold" else "")
     own_draws = state.started is not None and state.started.way in ("prefixes", "generating")
     samples = settings.temperature > 0 and settings.rule in ("probabilistic", "deterministic")
-    return f"{rule} (own draws compared)" if own_draws and samples else rule
+    return f"{rule} (matched with the server's draws)" if own_draws and samples else rule
 
 
 def network(settings: Settings, state: RunState) -> str:
     """The network that was simulated for a run, or will be; empty for none."""
     of = state.started or settings
-    told = words.network(of.simulated_rtt_ms, of.simulated_jitter_ms)
-    return f"simulated network: {told}" if told else ""
+    delay = words.network(of.simulated_rtt_ms, of.simulated_jitter_ms)
+    return f"simulated network: {delay}" if delay else ""
 
 
 def speedup(state: RunState) -> Figure:
@@ -70,7 +70,7 @@ def speedup(state: RunState) -> Figure:
         "Speed-up",
         _times(speeds(state).speedup),
         note,
-        f"Tokens per second of this run over those of {plain} by the same target with the same settings, "
+        f"Tokens per second of this run divided by those of {plain} by the same target with the same settings, "
         "measured in this session. Both leave out the first round, which reads the prompt. Never estimated."
         + (_AS_IF_STREAMED if is_simulated(state) else ""),
         tone,
@@ -78,16 +78,16 @@ def speedup(state: RunState) -> Figure:
 
 
 def speedup_per_call(state: RunState) -> Figure:
-    """The speed-up against what a target without streaming would do."""
+    """The speed-up against a target that is called once per token."""
     factor = speeds(state).speedup_per_call
     tone, note = _compared(factor, "one call per token")
     return Figure(
         "Against single calls",
         _times(factor),
         note,
-        "Tokens per second of this run over those of one call per token"
+        "Tokens per second of this run divided by those of one call per token"
         f"{' through the simulated network' if is_simulated(state) else ' to the server'}, measured in this session. "
-        "A server that can stream need not be called so.",
+        "A server that can stream does not have to be called this way.",
         tone,
     )
 
@@ -100,9 +100,9 @@ def billed(state: RunState) -> Figure:
     return Figure(
         "Billed tokens",
         words.NOT_KNOWN if total is None else f"{partly}{total:,}",
-        "the server does not say" if total is None else billed_parts(state),
-        "What the server counted for this run, without its baselines: a batch of prefixes bills the prompt once for "
-        f"each. Calls per round: {words.number(calls)}.",
+        "not reported by the server" if total is None else billed_parts(state),
+        "What the server counted for this run, without its baselines: a batch of prefixes bills the prompt once per "
+        f"prefix. Calls per round: {words.number(calls)}.",
     )
 
 
@@ -117,7 +117,7 @@ def _compared(factor: float | None, other: str) -> tuple[Tone, str]:
 
 
 def numbers(state: RunState, settings: Settings) -> list[Figure]:
-    """The cards of a run: how fast and, of a server, what it bills; then the last three, which every run has."""
+    """The cards of a run: speed and, for a server, billing; then the three that every run has."""
     latest = state.latest
     remote = is_remote(state)
     return [
@@ -128,7 +128,7 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
             "Accepted per round",
             words.number(latest.accepted_per_round if latest else None),
             f"of {'at most ' if settings.min_confidence else ''}K = {settings.k} drafted",
-            f"Mean over all rounds, without the token that the target adds itself. {_rates(latest)}",
+            f"Mean over all rounds, without the resampled or bonus token. {_rates(latest)}",
         ),
         Figure(
             "Tokens per round",
@@ -148,13 +148,13 @@ def numbers(state: RunState, settings: Settings) -> list[Figure]:
 def _rates(latest: Metrics | None) -> str:
     overall, rolling = (latest.overall_acceptance_rate, latest.acceptance_rate) if latest else (None, None)
     return (
-        f"Acceptance rate, accepted of the tokens that the rule got to: {words.percent(overall)} over the whole run, "
+        f"Acceptance rate, accepted of the tested draft tokens: {words.percent(overall)} over the whole run, "
         f"{words.percent(rolling)} over the last {WINDOW} rounds."
     )
 
 
 def green_limit(k: int) -> str:
-    """How much of the text can be green at all: a reader who expects all of it would distrust the colours."""
+    """How many tokens can be green at most: a reader who expects all of them would distrust the colours."""
     return (
         f"With K = {k}, at most {k} of every {k + 1} tokens can be green: each round ends with one token that the "
         "target adds itself."

@@ -1,10 +1,11 @@
 """The output as spans, one per token, in deltas that end where a character ends.
 
-A token may be part of a character: an emoji is often two. Such tokens travel together: the first span carries the
-character, the others are marked and empty, and each keeps its own tooltip. Bytes at the live end that do not make a
-character yet are held back; if none ever comes, they are shown as named chips, never as replacement characters.
+A token may be part of a character: an emoji is often two tokens. Such tokens are sent together: the first span holds
+the character, the others are marked and empty, and each has its own tooltip. Bytes at the end of the text that do not
+make a character yet are held back; if the rest never comes, they are shown as named chips, never as replacement
+characters.
 
-Of each token only its facts travel, as a bare list; the browser makes the tooltip's words of them.
+Of each token only a list of values is sent; the browser builds the tooltip from it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def delta(state: RunState, run: str, base: int) -> Delta:
 
 
 def _groups(nodes: list[Node], *, at_end: bool) -> Iterator[tuple[list[Node], str | None]]:
-    """Smallest runs of tokens that decode on their own, with their text; text None where bytes make no character."""
+    """Shortest sequences of tokens that decode on their own, with their text; None where bytes make no character."""
     waiting: list[Node] = []
     for node in nodes:
         special = not node.token_bytes
@@ -38,7 +39,7 @@ def _groups(nodes: list[Node], *, at_end: bool) -> Iterator[tuple[list[Node], st
         elif joined is Incomplete:
             waiting.append(node)
         else:
-            # What waited can never become a character; the new token may still stand on its own.
+            # What waited can never become a character; the new token may still decode on its own.
             yield from (([w], None) for w in waiting)
             alone = None if special else _decode([node])
             waiting = [node] if alone is Incomplete else []
@@ -49,7 +50,7 @@ def _groups(nodes: list[Node], *, at_end: bool) -> Iterator[tuple[list[Node], st
 
 
 class Incomplete:
-    """Marks bytes that are the beginning of a character."""
+    """Stands for bytes that are the beginning of a character."""
 
 
 def _decode(nodes: list[Node]) -> str | type[Incomplete] | None:
@@ -62,7 +63,7 @@ def _decode(nodes: list[Node]) -> str | type[Incomplete] | None:
 
 
 def _item(nodes: list[Node], text: str | None) -> dict[str, Any]:
-    """One group for the browser. A chip is a name in a box: a special token, or bytes that are no character."""
+    """One group for the browser. A chip shows a name in a box: a special token, or bytes that are no character."""
     if text is None:
         name = nodes[0].token or nodes[0].token_bytes.hex(" ") or "(empty)"
         return {"chip": words.label(name, 40), "tokens": [_facts(nodes[0])]}
@@ -84,10 +85,10 @@ def _facts(node: Node) -> list[Any]:
 
 
 def place(state: RunState, chosen: int | None) -> int | None:
-    """The node that stands in the text for a chosen one: itself, or what came in place of a draft that was dropped."""
+    """The node of the text for a chosen one: itself, or the token that replaced a dropped draft token."""
     if chosen is None or state.nodes[chosen].status in EMITTED:
         return chosen
-    # What is drawn in place of a draft stands behind the drafts of its round.
+    # The resampled token comes after the draft tokens of its round.
     for i in range(chosen + 1, len(state.nodes)):
         node = state.nodes[i]
         if node.round != state.nodes[chosen].round:

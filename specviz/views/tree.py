@@ -1,8 +1,8 @@
-"""The token tree as compact facts, in deltas; the browser makes vis-network nodes of them.
+"""The token tree as rows of values, in deltas; the browser makes vis-network nodes of them.
 
-A column is a token's index in the output. The emitted text runs along one spine, lane 0; what a round dropped hangs
-below it, in the first lane that no earlier dropped branch still occupies. Places are computed here because
-vis-network's own hierarchical layout takes seconds at two thousand nodes.
+A column is a token's index in the output. The emitted text is the spine, lane 0. The dropped tokens of a round lie
+below it, in the first lane that no earlier branch occupies there. Positions are computed here because vis-network's
+own hierarchical layout takes seconds at two thousand nodes.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from specviz.record.state import EMITTED, Node, NodeStatus, RunState
 from specviz.views import words
 from specviz.views.palette import LOOKS
 
-#: What hangs below the spine.
+#: The statuses of tokens below the spine.
 DROPPED: frozenset[NodeStatus] = frozenset({"rejected", "ignored"})
 
-#: What a row of `TreeDelta.items` holds, in this order: names would be two thirds of a message. `strength` is that of
-#: the fill; None is "not known", and an infinite number comes as text, since JSON has none.
+#: The fields of a row of `TreeDelta.items`, in this order: names would be two thirds of a message. `strength` is that
+#: of the fill; None is "not known", and an infinite number is sent as text, since JSON has none.
 NODE_FACTS = (
     "id", "parent", "round", "index", "lane", "status", "label", "token_id", "size", "strength", "entropy",
     "draft_logprob", "target_logprob", "acceptance_prob",
 )  # fmt: skip
-#: What a row of `TreeDelta.rounds` holds: its tokens on the spine are those with an index `from` … `to`.
+#: The fields of a row of `TreeDelta.rounds`: its tokens on the spine have the indices `from` … `to`.
 ROUND_FACTS = ("round", "from", "to", "drafted", "accepted", "tested")
 
 #: Tells the browser how to read the rows, and pixels per column and lane.
 LAYOUT: dict[str, Any] = {"column": 78, "lane": 60, "node": NODE_FACTS, "round": ROUND_FACTS}
 
-#: Signs of one label: what the tooltip shows; the tree cuts it to its column.
+#: Characters of a label in the tooltip; the tree cuts it to its column.
 _LONGEST = 40
 _SMALLEST, _PER_BIT, _LARGEST = 7.0, 4.5, 22.0
 _FAINTEST, _STRONGEST_REFUSED = 0.35, 0.5
 
-#: A `feed.Delta` whose items are rows, with the rounds that they belong to as they are now.
+#: A `feed.Delta` whose items are rows, with the present values of their rounds.
 TreeDelta = TypedDict(
     "TreeDelta", {"run": str, "from": int, "to": int, "items": list[list[Any]], "rounds": list[list[int]]}
 )
@@ -46,7 +46,7 @@ TreeDelta = TypedDict(
 
 @dataclass(slots=True)
 class _Round:
-    """What the tree knows of one round. `spine` counts its tokens in lane 0; `lane` is that of its dropped branch."""
+    """One round. `spine` counts its tokens in lane 0; `lane` is the lane of its dropped branch."""
 
     start: int
     drafted_to: int
@@ -64,7 +64,7 @@ class _Round:
 
 @dataclass(slots=True)
 class TreeView:
-    """A reader of one `RunState`; remembers rounds and counts, so that a delta costs what changed and not the tree.
+    """A reader of one `RunState`. Keeps rounds and counts, so that a delta costs the changes and not the tree.
 
     Attributes:
         counts: how many nodes have each status.
@@ -77,7 +77,7 @@ class TreeView:
     _lane_ends: list[int] = field(default_factory=list)
 
     def delta(self, state: RunState, run: str, base: int) -> TreeDelta:
-        """Nodes that changed after revision `base` of the change log, each once, as they are now, and their rounds."""
+        """The present values of all nodes that changed after revision `base` of the change log, and of their rounds."""
         self._catch_up(state)
         changed = [state.nodes[i] for i in dict.fromkeys(state.log[base:])]
         return {
@@ -89,10 +89,10 @@ class TreeView:
         }
 
     def _catch_up(self, state: RunState) -> None:
-        """Read the log on from where the last call left it: count, and give dropped branches their lanes."""
+        """Read the new entries of the log: count statuses, and give dropped branches their lanes."""
         news = [state.nodes[i] for i in dict.fromkeys(state.log[self._read :])]
         self._read = len(state.log)
-        # The log says which nodes changed; what they are is read as of now. So a round's ignored tokens may turn up
+        # The log names the nodes that changed, and their present values are read. So a round's ignored tokens may come
         # before its rejected one, and only the whole batch shows where the branch starts.
         branch_starts: dict[int, int] = {}
         for node in news:
@@ -156,8 +156,8 @@ def node_size(entropy: float | None) -> float:
 def strength(node: Node) -> float:
     """How strongly a node is filled, 0 to 1: more with the acceptance probability.
 
-    A shape that is drawn filled stays visibly so, one that is drawn empty never gets near it, and what was never up
-    for acceptance is full or empty.
+    A filled shape stays visibly filled, an empty one stays visibly empty, and a token without an acceptance
+    probability is completely filled or empty.
     """
     filled = LOOKS[node.status].filled
     if node.acceptance_prob is None:

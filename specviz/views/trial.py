@@ -1,4 +1,4 @@
-"""What a test of a target or a draft found out, in words and as a light."""
+"""The result of a test of a target or a draft, in words and as a coloured light."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specviz.views import words
 
 Light = Literal["gray", "green", "orange", "red"]
 
-#: The engines that a probe can tell, as people write them.
+#: The servers that a probe can recognise, with their usual names.
 ENGINES = {
     "vllm": "vLLM",
     "sglang": "SGLang",
@@ -23,12 +23,12 @@ ENGINES = {
     "fireworks": "Fireworks",
     "together": "Together",
 }
-_ABLE = {"scoring": "scores given tokens", "prefixes": "takes prefixes in one call", "generating": "writes on its own"}
+_ABLE = {"scoring": "scores given tokens", "prefixes": "takes prefixes in one call", "generating": "generates"}
 _LONGEST = 300
 
 
 class Tested(Protocol):
-    """A test as it stands: `check.Check`."""
+    """A test of a target or a draft: `host.check.Check`."""
 
     @property
     def live(self) -> bool:
@@ -47,51 +47,51 @@ class Tested(Protocol):
 
 
 def light(check: Tested | None) -> tuple[Light, str]:
-    """Colour and word: not tried, answers, answers with a limit, failed."""
+    """Colour and word: not tried, answers, limited, failed."""
     if check is not None and check.live:
-        return "gray", "trying"
+        return "gray", "testing"
     if check is not None and check.error is not None:
         return "red", "failed"
     if check is None or check.result is None:
-        return "gray", "not tried"
+        return "gray", "not tested"
     return ("orange", "limited") if limits(check.result) else ("green", "answers")
 
 
-#: Errors of a run that say something of the server.
+#: Errors of a run that are about the server.
 _OF_THE_SERVER = ("RefusedError", "UnreachableError", "AnswerError")
 
 
 def light_of_run(state: RunState, before: tuple[Light, str]) -> tuple[Light, str, str]:
-    """Colour, word and a sentence after a run of the same target; the light from before where it tells nothing new.
+    """Colour, word and a sentence after a run of the same target; the light from before where the run adds nothing.
 
-    A run that failed at the server says more than a test before it; one that went well only where there was no test.
+    A run that failed at the server replaces the result of an earlier test; a successful run only a missing one.
     """
     if state.error is not None and state.error.kind in _OF_THE_SERVER:
-        return "red", "failed", "In the last run: see what it says there."
-    if state.rounds and before[1] == "not tried":
+        return "red", "failed", "In the last run: see its error."
+    if state.rounds and before[1] == "not tested":
         return "green", "answers", "In the last run."
     return *before, ""
 
 
 def limits(result: TrialOutcome) -> list[str]:
-    """What keeps a target or a draft that answers from doing all that is wanted, in sentences."""
-    said = [result.note] if result.note else []
+    """What a target or a draft that answers cannot do, in sentences."""
+    sentences = [result.note] if result.note else []
     found = result.findings
     if found is not None:
         if found.ways == ("generating",):
-            said.append("It only generates, so speculating with it saves nothing against streaming.")
+            sentences.append("It can only generate, so speculation saves nothing against streaming.")
         if not found.same_tokens:
-            said.append("Its tokenizer is not the one that is used here.")
+            sentences.append("Its tokenizer is not the one used here.")
     promise = result.guarantee
     if promise is not None and promise.kind == "UNKNOWN":
-        said.append(promise.reason)
+        sentences.append(promise.reason)
     if result.what == "target" and not result.text.strip():
-        said.append("It wrote no text.")
-    return said
+        sentences.append("It generated no text.")
+    return sentences
 
 
 def timing(result: TrialOutcome) -> str:
-    """Latency and speed in one line; a part that is not known is left out."""
+    """Latency and speed in one line, without what is not known."""
     parts = []
     if result.latency_ms is not None:
         parts.append(f"{words.number(result.latency_ms, 0 if result.latency_ms >= 10 else 1)} ms to the first token")
@@ -102,20 +102,20 @@ def timing(result: TrialOutcome) -> str:
 
 
 def first_words(result: TrialOutcome) -> str:
-    """What it wrote, in one line, quoted; empty for nothing."""
+    """The generated text in one line, quoted; empty where there is none."""
     flat = " ".join(words.visible(result.text).split())
     return f"“{words.label(flat, 90).replace('·', ' ')}”" if flat else ""
 
 
 def findings(found: Any) -> list[tuple[str, str]]:
-    """What a server can do: name and value, for a table. `found` is `targets.remote.values.Findings`."""
-    engine = ENGINES.get(found.engine, "not told apart") + (f" {found.version}" if found.version else "")
+    """What a server can do: name and value, for a table. `found` is `targets.completions.values.Findings`."""
+    engine = ENGINES.get(found.engine, "not recognised") + (f" {found.version}" if found.version else "")
     rows = [
         ("Server", engine),
         ("Model", found.model or words.NOT_KNOWN),
         ("Context", f"{found.max_context:,} tokens" if found.max_context else words.NOT_KNOWN),
         ("Ways to verify", "; ".join(_ABLE[way] for way in found.ways)),
-        ("Token ids", _both("takes them", found.ids_in, "says them", found.ids_out)),
+        ("Token ids", _both("accepted", found.ids_in, "returned", found.ids_out)),
         ("Top log-probabilities", _top(found)),
     ]
     if found.bos_added:
@@ -126,12 +126,12 @@ def findings(found: Any) -> list[tuple[str, str]]:
 
 
 def notes(found: Any) -> list[str]:
-    """What was tried and what came of it."""
+    """What was tested, and the results."""
     return [_short(note) for note in found.notes]
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
-    """Name and value as a Markdown list in which nothing is markup."""
+    """Names and values as Markdown lines. Nothing in them is read as markup."""
     lines = (f":small[:gray[{words.escape_markdown(name)}:] {words.escape_markdown(value)}]" for name, value in rows)
     return "  \n".join(lines)
 
@@ -145,7 +145,7 @@ def _top(found: Any) -> str:
 
 def _both(one: str, has_one: bool, other: str, has_other: bool) -> str:
     able = [what for what, has in ((one, has_one), (other, has_other)) if has]
-    return " and ".join(able) or "neither taken nor said"
+    return " and ".join(able) or "neither accepted nor returned"
 
 
 def _short(text: str) -> str:

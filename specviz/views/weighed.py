@@ -1,6 +1,6 @@
-"""The tokens that a decision was between, as rows of a table: what draft and target gave each of them.
+"""The tokens weighed in a decision, as rows of a table: the probability that draft and target give each of them.
 
-What a refused position is drawn from is derived here and recorded nowhere: max(0, p - q) / (1 - Σ min(p, q))
+The residual is derived here and not recorded: max(0, p - q) / (1 - Σ min(p, q))
 (Leviathan et al. 2023, section 2.3).
 """
 
@@ -22,8 +22,8 @@ class WeighedRow:
     """One row; None where a number is not known.
 
     Attributes:
-        p, q: after the sampling settings. residual: of what a refused position is drawn from.
-        own_p, own_q: of the models by themselves, before temperature, top-k and top-p.
+        p, q: after the sampling settings. residual: what a rejected position is drawn from.
+        own_p, own_q: before temperature, top-k and top-p.
     """
 
     token_id: int
@@ -40,8 +40,8 @@ class Table:
     """The most probable tokens of both sides, best first, and all others as one.
 
     Attributes:
-        by_settings: p and q are what to draw; else the models' own: at temperature 0 the former are 0 and 1 and show
-            nothing, and some servers tell the latter alone.
+        by_settings: whether to draw p and q; else own_p and own_q: at temperature 0 the former are 0 and 1 and show
+            nothing, and some servers report only the latter.
         draft_id, final_id: the tokens that the decision was about.
     """
 
@@ -52,23 +52,23 @@ class Table:
     final_id: int | None
 
     def residual_of(self, token_id: int | None) -> float | None:
-        """Of one token; None where it is not known."""
+        """The residual of one token; None where it is not known."""
         return next((e.residual for e in self.entries if e.token_id == token_id), None)
 
 
 def table(state: RunState, node: Node) -> Table:
-    """The table of the decision that a node came from."""
+    """The table of the decision behind a node."""
     terms = Terms.of(state)
-    # A resampled token is what became of the refused one's position.
+    # A resampled token belongs to the decision about the rejected one.
     sibling = None if node.sibling is None else state.nodes[node.sibling]
     decided = sibling if node.status == "resampled" and sibling is not None else node
     drafted = decided if decided.status not in ("bonus", "resampled") else None
     final = (
         sibling if node.status == "rejected" else node if node.status in ("accepted", "bonus", "resampled") else None
     )
-    left = terms.rule == "probabilistic" and decided.status == "rejected" and not terms.temperature == 0
+    has_residual = terms.rule == "probabilistic" and decided.status == "rejected" and not terms.temperature == 0
     entries = _with_own(_known(decided, terms), decided, final)
-    entries = _with_residual(entries, decided.overlap) if left else entries
+    entries = _with_residual(entries, decided.overlap) if has_residual else entries
     told = terms.way == "rows" or bool(decided.candidates) or not decided.target_alternatives
     by_settings = terms.temperature != 0 and told
     ids = drafted.token_id if drafted else None, final.token_id if final else None
@@ -77,18 +77,18 @@ def table(state: RunState, node: Node) -> Table:
 
 
 def residual(p: float | None, q: float | None, overlap: float | None) -> float | None:
-    """A token's share of what a refused position is drawn from; None where it is not known, or nothing is left."""
+    """A token's probability in the residual; None where it is not known, or the residual is empty."""
     if p is None or q is None or overlap is None or overlap >= 1:
         return None
     return min(1.0, max(0.0, p - q) / (1 - overlap))
 
 
 def _known(node: Node, terms: Terms) -> list[WeighedRow]:
-    """What was recorded; of drafts that were never tested, and of older recordings, as far as the best tokens tell."""
+    """What was recorded; for untested drafts and older recordings, what the most probable tokens give."""
     if node.candidates:
         return [WeighedRow(*candidate) for candidate in node.candidates]
     drafted = {a.token_id: a for a in node.draft_alternatives}
-    # Of a server's best tokens the probabilities at these settings are guesses.
+    # The probabilities of a server's best tokens at these settings would be guesses.
     judged = {a.token_id: a for a in node.target_alternatives} if terms.way == "rows" else {}
     own = Weighed(node.token_id, node.token, node.p, node.q)
     q = own.q if own.q is not None or node.token_id not in drafted else drafted[node.token_id].prob
@@ -100,14 +100,14 @@ def _known(node: Node, terms: Terms) -> list[WeighedRow]:
 
 
 def _with_own(entries: Sequence[WeighedRow], node: Node, final: Node | None) -> list[WeighedRow]:
-    """Entries with the models' own probabilities, and those that are best by these alone."""
+    """Entries with own_p and own_q, and the tokens that are among the best by these only."""
     p = _chances_of(node.target_alternatives, node.token_id, node.target_logprob)
     q = _chances_of(node.draft_alternatives, node.token_id, node.draft_logprob)
     if final is not None and final.target_logprob is not None:
         p.setdefault(final.token_id, math.exp(min(0.0, final.target_logprob)))
     given = {e.token_id: e for e in entries}
     names = {a.token_id: a.token for a in (*node.target_alternatives, *node.draft_alternatives)}
-    # Where those that are known add up to 1 there is nothing left for any other.
+    # Where the known ones add up to 1, every other token has probability 0.
     none_p, none_q = _all_of(e.p for e in entries), _all_of(e.q for e in entries)
     added = [WeighedRow(i, name, 0.0 if none_p else None, 0.0 if none_q else None) for i, name in names.items()]
     whole = [*entries, *(e for e in added if e.token_id not in given)]
@@ -128,7 +128,7 @@ def _with_residual(entries: Sequence[WeighedRow], overlap: float | None) -> list
 
 
 def _best(entries: Sequence[WeighedRow], by_settings: bool, always: Sequence[int]) -> tuple[WeighedRow, ...]:
-    """The ten most probable ones of either side, those that the decision was about among them."""
+    """The most probable tokens of either side, and always the tokens of the decision."""
 
     def weight(e: WeighedRow) -> float:
         pair = (e.p, e.q) if by_settings else (e.own_p, e.own_q)
@@ -139,7 +139,7 @@ def _best(entries: Sequence[WeighedRow], by_settings: bool, always: Sequence[int
 
 
 def _rest(shown: Sequence[WeighedRow]) -> WeighedRow:
-    """All tokens that are not shown, together."""
+    """One row for all tokens that are not shown."""
 
     def left(shares: Sequence[float | None]) -> float | None:
         known = [share for share in shares if share is not None]

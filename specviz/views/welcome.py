@@ -1,4 +1,4 @@
-"""The colours explained, for a page on which nothing has run yet."""
+"""The explanation of the colours, for a page on which nothing has run yet."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def test_every_chart_says_its_numbers_to_who_does_not_see_it(open_tab: Callable,
     assert len(said) == len(REMOTE) and all(s.endswith(".") for s in said)
     assert "Acceptance rate, %: 74 %, 26 of 35 tested: middling; 74 % in the last 12 rounds." in said
     assert any("streaming 80.0" in s and "slower" in s for s in said)
-    assert "Billed tokens per round: 6,060 in all: 6,000 prompt + 60 output." in said
+    assert "Billed tokens per round: 6,060 in total: 6,000 prompt + 60 output." in said
 
 
 def test_a_hostile_name_in_a_chart_is_text(open_tab: Callable, scripted_url: str) -> None:

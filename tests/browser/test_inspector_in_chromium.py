@@ -51,7 +51,7 @@ def test_a_click_in_the_text_is_looked_into_and_every_part_knows(open_tab: Calla
     box.get_by_text("Click a token in the tree or in the text.").wait_for()
     assert box.locator(".card").is_hidden()
     tab.page.locator(".token.accepted", has_text="proposes").first.click()
-    _shows(box, "·proposes", "accepted", "below that, so it stayed.", "Kept below 0.70; u = 0.35 was drawn.")
+    _shows(box, "·proposes", "accepted", "below that, so it was kept.", "Kept if u is below 0.70; u = 0.35 was drawn.")
     chosen = tab.page.evaluate(CHOSEN)
     assert tab.tree(f"tree.nodes.get({chosen}).status") == "accepted"
     assert box.locator(".shares tbody tr").count() == 6
@@ -70,14 +70,14 @@ def test_from_a_refused_token_to_what_was_drawn_along_the_output_and_away(
     box = _finished(tab, "talk", 20)
     refused = _first(tab, "rejected")
     _choose(tab, refused["id"])
-    _shows(box, "so it was refused.", "left over")
+    _shows(box, "so it was rejected.", "residual")
     told = tab.page.evaluate("() => __told.at(-1)")
-    assert told["id"] == refused["id"] and len(told["candidates"]) == 5
-    assert sum(c["residual"] for c in told["candidates"]) == pytest.approx(1, abs=1e-5)
-    assert told["candidates"][0].keys() == {"token", "p", "q", "residual"}
+    assert told["id"] == refused["id"] and len(told["alternatives"]) == 5
+    assert sum(c["residual"] for c in told["alternatives"]) == pytest.approx(1, abs=1e-5)
+    assert told["alternatives"][0].keys() == {"token", "p", "q", "residual"}
 
     card = box.locator(".card").element_handle()
-    box.get_by_role("button", name="What was drawn in its place").click()
+    box.get_by_role("button", name="The token drawn in its place").click()
     _shows(box, "resampled", "in place of")
     drawn = tab.page.evaluate(CHOSEN)
     assert tab.tree(f"tree.nodes.get({drawn}).status") == "resampled" != refused["status"]
@@ -89,15 +89,15 @@ def test_from_a_refused_token_to_what_was_drawn_along_the_output_and_away(
     box.get_by_role("button", name="Previous token").click()
     _shows(box, "resampled")
     assert tab.page.evaluate(CHOSEN) == drawn
-    box.get_by_role("button", name="What was drawn in its place").wait_for(state="detached")
-    box.get_by_role("button", name="The draft token that was refused").click()
-    _shows(box, "so it was refused.")
+    box.get_by_role("button", name="The token drawn in its place").wait_for(state="detached")
+    box.get_by_role("button", name="The rejected draft token").click()
+    _shows(box, "so it was rejected.")
     assert card.evaluate("(c) => c.isConnected"), "one card, filled anew"
     box.get_by_role("button", name="Close the inspector").click()
     box.get_by_text("Click a token in the tree or in the text.").wait_for()
     assert tab.page.evaluate(CHOSEN) is None
     _choose(tab, refused["id"])
-    _shows(box, "so it was refused.")
+    _shows(box, "so it was rejected.")
 
 
 def test_what_is_looked_at_stays_while_the_run_goes_on_and_after_a_reload(
@@ -148,12 +148,12 @@ def test_status_can_be_heard_and_read_without_colour(open_tab: Callable, scripte
     tab = open_tab(scripted_url)
     box = _finished(tab, "talk", 20)
     _choose(tab, _first(tab, "rejected")["id"])
-    _shows(box, "so it was refused.")
+    _shows(box, "so it was rejected.")
     assert box.get_attribute("role") == "region" and box.get_attribute("aria-label") == "Decision inspector"
     live = box.locator("[aria-live=polite]")
     said = " ".join(live.text_content().split())
-    assert said.startswith("▼ ·so rejected round 2, position 3") and said.endswith("so it was refused.")
-    assert box.get_by_role("img", name="Kept below 0.70; u = 0.85 was drawn.").count() == 1
+    assert said.startswith("▼ ·so rejected round 2, position 3") and said.endswith("so it was rejected.")
+    assert box.get_by_role("img", name="Kept if u is below 0.70; u = 0.85 was drawn.").count() == 1
     assert box.get_by_role("table", name="Probabilities after the sampling settings (temperature 0.8)").count() == 1
     assert box.get_by_role("rowheader").count() == 6
-    assert box.get_by_role("columnheader").all_text_contents() == ["token", "draft q", "target p", "left over"]
+    assert box.get_by_role("columnheader").all_text_contents() == ["token", "draft q", "target p", "residual"]

@@ -271,7 +271,7 @@ def test_a_second_tab_with_the_same_address_has_a_visit_of_its_own(open_tab: Cal
     first.page.wait_for_url("**/?visit=*")
     second = open_tab(first.page.url)
     second.url = scripted_url
-    second.page.get_by_text("Press Run to watch").wait_for()
+    second.page.get_by_text("Press Run to start").wait_for()
     assert second.page.locator("button:enabled", has_text="Run").count()
     second.run("talk")
     second.page.get_by_text("Finished:").wait_for()

@@ -175,7 +175,7 @@ def test_a_trace_that_does_not_come_is_said_so_and_can_be_asked_for_again(
     saved: list[Any] = []
     tab.page.on("download", lambda download: saved.append(download))
     tab.button("Download trace").click()
-    tab.page.get_by_role("alert").get_by_text("Nothing came within 30 seconds. Try again.").wait_for()
+    tab.page.get_by_role("alert").get_by_text("No answer within 30 seconds. Try again.").wait_for()
     assert _read(_download(tab)[1]).complete
     assert len(saved) == 1, "the answer to a question that was given up is not saved"
-    assert not tab.page.get_by_text("Nothing came within").is_visible()
+    assert not tab.page.get_by_text("No answer within").is_visible()

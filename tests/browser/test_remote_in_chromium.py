@@ -124,7 +124,7 @@ def test_what_came_before_a_server_died_stays_with_the_error_on_top(remote_url: 
         toy.scores = 3
         tab.run("Hello, tell me about tokens")
         tab.page.get_by_text("The model was unloaded.").wait_for()
-        tab.page.get_by_text("What was written until then is below.").wait_for()
+        tab.page.get_by_text("The text generated until then is below.").wait_for()
         tab.wait_for_nodes(12)
         assert tab.page.locator(".token").count() > 3
         assert tab.page.get_by_text("Billed tokens").count() and tab.page.get_by_text("What was sent").count()
@@ -184,10 +184,10 @@ def test_a_test_that_waits_can_be_cancelled(remote_url: str, open_tab: Callable)
         tab = open_tab(remote_url)
         _choose_server(tab, url)
         tab.button("Test the target").click()
-        tab.page.get_by_text("trying", exact=True).wait_for()
+        tab.page.get_by_text("testing", exact=True).wait_for()
         _until_enabled(tab, "Test the draft", enabled=False)
         tab.button("Cancel").click()
-        tab.page.get_by_text("not tried", exact=True).first.wait_for()
+        tab.page.get_by_text("not tested", exact=True).first.wait_for()
         _until_enabled(tab, "Test the target")
 
 

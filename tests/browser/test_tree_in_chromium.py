@@ -367,7 +367,7 @@ def test_alternatives_are_drawn_on_demand_and_are_no_nodes(grow: Callable[..., T
     node = tab.tree("tree.nodes.get().filter((n) => n.status === 'accepted').at(-1).id")
     ghosts = "tree.drawn.get({ filter: (n) => String(n.id).startsWith('alt:') })"
     tell = "(detail) => document.dispatchEvent(new CustomEvent('specviz-detail', { detail }))"
-    detail = {"run": tab.tree("tree.run"), "id": node, "candidates": ALTERNATIVES}
+    detail = {"run": tab.tree("tree.run"), "id": node, "alternatives": ALTERNATIVES}
     click_node(tab, node)
     tab.page.evaluate(tell, detail)
     assert tab.tree(ghosts) == []

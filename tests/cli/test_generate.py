@@ -143,7 +143,7 @@ def test_a_cut_trace_is_replayed_and_said(tmp_path: Path) -> None:
     specviz("generate", "--prompt", "the", *TOY, "--max-tokens", "30", "--trace", str(path))
     path.write_bytes(path.read_bytes()[:-2000])
     played = specviz("replay", str(path))
-    assert played.returncode == 0 and "cut" in played.stderr
+    assert played.returncode == 0 and "incomplete" in played.stderr
     assert specviz("replay", str(tmp_path / "none")).returncode == 2
 
 
@@ -323,7 +323,7 @@ def test_a_simulated_network_costs_time_and_no_text(capsys: pytest.CaptureFixtur
     assert there["baseline"] == "plain decoding without the network" and there["per_call_tokens_per_second"] < 250
     assert "Measuring plain decoding" in err and "Measuring one call per token" in err
     assert main(["replay", str(trace)]) == 0
-    assert "simulated network: 6 ms ± 2 ms in front of every call" in capsys.readouterr().err
+    assert "simulated network: 6 ms ± 2 ms before every call" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_it_is_off_and_says_what_it_would_do() -> None:
     assert page.slider(key=RTT).value == page.slider(key=JITTER).value == 0
     assert (page.slider(key=RTT).max, page.slider(key=JITTER).max) == (500, 200)
     assert page.slider(key=JITTER).disabled
-    assert "simulated" in _lab_says(page) and "decoding is untouched" in _lab_says(page)
+    assert "Simulates" in _lab_says(page) and "stay the same" in _lab_says(page)
     assert "What to expect" not in _lab_says(page)
     page = _until_done(_run(page, "talk"))
     assert _network(page) == (0, 0) and "simulated network" not in _header(page)
@@ -72,7 +72,7 @@ def test_without_a_draft_it_says_that_every_token_waits() -> None:
     _type(page, "draft", "none")
     page.run()
     page.slider(key=RTT).set_value(20.0).run()
-    assert "without a draft every token is a call" in _lab_says(page)
+    assert "without a draft every token needs a call" in _lab_says(page)
 
 
 def test_more_jitter_than_round_trip_is_cut_and_said() -> None:

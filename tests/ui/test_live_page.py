@@ -348,7 +348,7 @@ def test_a_failure_at_once_shows_no_empty_charts() -> None:
     [
         ("stop_token", "the model ended its answer at once."),
         ("stop_string", "the stop string “END” appeared before any other text."),
-        ("max_tokens", "the token budget is used up by tokens that are no text."),
+        ("max_tokens", "the token budget is used up by tokens without text."),
         ("context_full", "the context window is full."),
     ],
 )

@@ -205,13 +205,13 @@ def test_a_reload_finds_the_pace_and_the_pause() -> None:
 def test_one_click_that_is_told_of_twice_is_one_step(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     visit = _visit(_start(_choose(_page(), "step")))
     drawn = visit.steps
-    monkeypatch.setattr("specviz.ui.session._ECHO_S", float("inf"))
+    monkeypatch.setattr("specviz.ui.session._REPEAT_S", float("inf"))
     for _ in range(3):
         visit.step(drawn)
     assert visit.steps == drawn + 1
     visit.step(visit.steps)
     assert visit.steps == drawn + 2, "the button was drawn anew: another click"
-    monkeypatch.setattr("specviz.ui.session._ECHO_S", 0.0)
+    monkeypatch.setattr("specviz.ui.session._REPEAT_S", 0.0)
     visit.step(drawn)
     assert visit.steps == drawn + 3, "so late, it is another click on a button that was not drawn anew"
     assert visit.run is not None
@@ -223,12 +223,12 @@ def test_one_click_that_is_told_of_twice_is_one_step(clock: list[float], monkeyp
 
 @pytest.fixture(autouse=True)
 def _clicks_as_fast_as_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_HOLD_ECHO_S", 0.0)
+    monkeypatch.setattr(session, "_HOLD_REPEAT_S", 0.0)
 
 
 def test_a_click_that_is_told_of_twice_does_not_undo_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_HOLD_ECHO_S", 60.0)
+    monkeypatch.setattr(session, "_HOLD_REPEAT_S", 60.0)
     visit = session.Visit()
-    assert [visit.is_echo() for _ in range(3)] == [False, True, True]
-    monkeypatch.setattr(session, "_HOLD_ECHO_S", 0.0)
-    assert not visit.is_echo()
+    assert [visit.is_repeat() for _ in range(3)] == [False, True, True]
+    monkeypatch.setattr(session, "_HOLD_REPEAT_S", 0.0)
+    assert not visit.is_repeat()

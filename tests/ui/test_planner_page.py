@@ -142,7 +142,7 @@ def test_a_run_of_the_live_page_is_the_source_as_soon_as_there_is_one() -> None:
     said = _said(page).replace("\\", "")
     assert "toy → toy, K = 4: 40 rounds" in said and "Assumptions" not in said and not page.info
     assert _cards(page)["Best K"] == "4", "what was measured"
-    assert "Leviathan" in said and "kept at position 1" in said
+    assert "Leviathan" in said and "accepted at position 1" in said
     lines = {t.get("name"): t for t in _figures(page)["speed_curve"]["data"]}
     assert lines["measured acceptance"]["x"] == [1, 2, 3, 4] and lines["extrapolated"]["line"]["dash"] == "dash"
     run = _visit(page).run.state
@@ -166,7 +166,7 @@ def test_a_run_behind_a_simulated_network_begins_at_its_round_trip() -> None:
 
 def test_a_servers_calls_hold_the_way_and_its_bill_can_be_asked_for() -> None:
     page = _after(_planner(), "remote")
-    assert "comes on top of it" in _said(page) and "streaming" in _verdict(page)
+    assert "is added to them" in _said(page) and "streaming" in _verdict(page)
     assert page.selectbox[0].value == "prefixes"
     assert "with speculation: n/a" in _said(page)
     page.number_input(key="planner_prompt_price").set_value(0.5)
@@ -174,12 +174,12 @@ def test_a_servers_calls_hold_the_way_and_its_bill_can_be_asked_for() -> None:
     assert "n/a" not in _said(page) and "the price of streaming" in _said(page)
 
 
-@pytest.mark.parametrize(("scene", "why"), [("fails at once", "not begun|no measured baseline|Nothing was drafted")])
+@pytest.mark.parametrize(("scene", "why"), [("fails at once", "not begun|no measured baseline|No draft token was tested")])
 def test_a_run_that_measured_nothing_is_no_source_and_says_why(scene: str, why: str) -> None:
     page = _after(_planner(), scene)
     assert page.radio(key="planner_source").value == "hand"
     page.radio(key="planner_source").set_value("run").run()
-    assert re.search(why, _said(page)) and "Nothing to plan from yet" in page.info[0].value
+    assert re.search(why, _said(page)) and "There are no measurements yet" in page.info[0].value
     assert not page.metric and not page.exception
 
 
@@ -198,13 +198,13 @@ def test_a_run_that_goes_on_is_kept_alive_and_its_numbers_so_far_are_shown() -> 
     for _ in range(20):
         page.run()
     rounds = len(run.state.rounds)
-    assert rounds > 2 and "The run still goes on" in _said(page)
+    assert rounds > 2 and "The run is still going" in _said(page)
     assert page.radio(key="planner_source").value == "run"
     page.run()
     assert len(run.state.rounds) > rounds
     run.stop()
     page.run()
-    assert "The run still goes on" not in _said(page)
+    assert "The run is still going" not in _said(page)
 
 
 def _upload(page: AppTest, data: bytes) -> AppTest:
@@ -219,7 +219,7 @@ def test_what_the_benchmark_page_has_saved_is_a_source(monkeypatch: pytest.Monke
     (tmp_path / "benchmarks" / "one.json").write_text(dumps(_bench()))
     (tmp_path / "benchmarks" / "bad.json").write_text("{}")
     page = _from_file()
-    assert "Nothing to plan from yet" in page.info[0].value
+    assert "There are no measurements yet" in page.info[0].value
     page.selectbox(key="planner_saved").set_value("one.json").run()
     assert not page.exception and not page.error and page.selectbox(key="planner_row").options
     page.selectbox(key="planner_saved").set_value("bad.json").run()
@@ -229,7 +229,7 @@ def test_what_the_benchmark_page_has_saved_is_a_source(monkeypatch: pytest.Monke
 def _from_file() -> AppTest:
     page = _planner()
     page.radio(key="planner_source").set_value("file").run()
-    assert "Nothing to plan from yet" in page.info[0].value
+    assert "There are no measurements yet" in page.info[0].value
     return page
 
 

@@ -89,7 +89,7 @@ def test_the_fields_of_a_server_are_there_for_a_remote_target_alone() -> None:
     _choose(page, "openai:")
     assert [t.label for t in page.text_input] == ["Base URL", "Model", "Tokenizer"]
     assert page.selectbox(key="verification").options == ["auto", "scoring", "prefixes", "generating"]
-    assert "Which model?" in _said(page)
+    assert "No model is named" in _said(page)
     _choose(page, "toy")
     assert not page.text_input and not page.error
 
@@ -102,7 +102,7 @@ def test_a_typed_target_brings_its_model_and_the_model_its_target() -> None:
     _choose(page, "openai:gpt")
     assert page.text_input(key="remote_model").value == "gpt"
     page.text_input(key="remote_model").set_value("").run()
-    assert page.selectbox(key="target").value == "openai:" and "Which model?" in _said(page)
+    assert page.selectbox(key="target").value == "openai:" and "No model is named" in _said(page)
 
 
 def test_a_bare_name_of_the_kind_means_a_server() -> None:
@@ -207,12 +207,12 @@ def test_the_field_for_the_key_says_where_one_is(monkeypatch: pytest.MonkeyPatch
     assert _field(page)["state"] == "empty"
     _set_key(page)
     page.run()
-    assert (_field(page)["state"], _field(page)["said"]) == ("set", "Key set for this session")
+    assert (_field(page)["state"], _field(page)["text"]) == ("set", "Key set for this session")
     page.text_input(key="base_url").set_value("http://127.0.0.1:9999/v1").run()
     assert _field(page)["state"] == "empty", "a key is sent to the address that it was typed for, and nowhere else"
     monkeypatch.setenv("TARGET_API_KEY", KEY)
     page.run()
-    assert (_field(page)["state"], _field(page)["said"]) == ("environment", "From the environment")
+    assert (_field(page)["state"], _field(page)["text"]) == ("environment", "From the environment")
 
 
 def test_a_key_reaches_the_run_and_is_never_sent_back() -> None:
@@ -239,10 +239,10 @@ def test_another_address_gets_no_key() -> None:
 )
 def test_a_test_of_the_target_turns_the_light(model: str, light: str) -> None:
     page = _page("openai:", URL, model)
-    assert _lights(page) == [":gray[●] :small[not tried]"] * 2
+    assert _lights(page) == [":gray[●] :small[not tested]"] * 2
     _button(page, "Test the target").click().run()
     colour, word = light.split("-[●] ")
-    assert _lights(page) == [f":{colour}[●] :small[{word}]", ":gray[●] :small[not tried]"]
+    assert _lights(page) == [f":{colour}[●] :small[{word}]", ":gray[●] :small[not tested]"]
     said = _said(page).replace("\\", "")
     if model == "broken":
         assert "No connection" in page.error[0].value and "Is the server running" in page.error[0].value
@@ -262,7 +262,7 @@ def test_what_a_test_found_goes_with_what_it_was_about() -> None:
     page.slider(key="k").set_value(7).run()
     assert "answers" in _lights(page)[0]
     page.text_input(key="remote_model").set_value("writes").run()
-    assert "not tried" in _lights(page)[0] and "What this server can do" not in [e.label for e in page.expander]
+    assert "not tested" in _lights(page)[0] and "What this server can do" not in [e.label for e in page.expander]
 
 
 def _until_done(page: AppTest) -> None:
@@ -283,23 +283,23 @@ def test_the_light_follows_the_last_run_of_the_same_target() -> None:
     _button(page, "Test the target").click().run()
     assert "answers" in _lights(page)[0] and "In the last run" not in _said(page)
     page.text_input(key="remote_model").set_value("writes").run()
-    assert "not tried" in _lights(page)[0]
+    assert "not tested" in _lights(page)[0]
 
 
 def test_local_pairs_are_tested_too() -> None:
     page = _page("toy")
     _button(page, "Test the draft").click().run()
-    assert "not tried" in _lights(page)[0] and "answers" in _lights(page)[1]
+    assert "not tested" in _lights(page)[0] and "answers" in _lights(page)[1]
 
 
 def test_a_test_that_goes_on_shows_how_far_and_can_be_cancelled() -> None:
     page = _page("openai:", URL, "slow")
     _button(page, "Test the target").click().run()
-    assert "trying" in _lights(page)[0]
+    assert "testing" in _lights(page)[0]
     assert any("Asking the target for its first words: 3 of 8 tokens" in str(p.proto) for p in page.get("progress"))
     assert _button(page, "Test the draft").disabled and "One test at a time" in _button(page, "Test the draft").help
     _button(page, "Cancel").click().run()
-    assert "not tried" in _lights(page)[0] and not page.error
+    assert "not tested" in _lights(page)[0] and not page.error
     assert not _button(page, "Test the target").disabled
 
 
@@ -356,7 +356,7 @@ def test_there_is_no_draft_to_test_in_plain_decoding() -> None:
 def test_a_target_without_a_model_is_refused_with_the_remedy() -> None:
     page = _page("openai:", URL)
     _button(page, "Test the target").click().run()
-    assert "no model" in page.error[0].value and "not tried" in _lights(page)[0]
+    assert "no model" in page.error[0].value and "not tested" in _lights(page)[0]
     page.text_input(key="remote_model").set_value("scores").run()
     assert not page.error
 

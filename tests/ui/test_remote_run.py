@@ -23,7 +23,7 @@ def finished() -> Any:
 
 def test_the_header_names_the_way_and_the_rule_in_force(finished: Any) -> None:
     header = next(m.value for m in finished.markdown if "badge" in m.value).replace("\\", "")
-    assert "probabilistic (own draws compared)" in header and "prefixes in one call" in header
+    assert "probabilistic (matched with the server's draws)" in header and "prefixes in one call" in header
 
 
 def test_both_baselines_and_the_bill_have_a_card(finished: Any) -> None:
@@ -57,10 +57,10 @@ def test_after_a_failure_everything_stays_with_the_error_and_its_remedy_on_top()
     page = _until_done(_run(_page(), "remote fails"))
     (error,) = (e.value for e in page.error)
     assert "No connection to `http://127.0.0.1:1`" in error and "Is the server running?" in error
-    assert "What was written until then is below" in error
+    assert "The text generated until then is below" in error
     assert _components(page)["specviz_text"]["items"] and _components(page)["specviz_tree"]["items"]
     assert {m.label for m in page.metric} >= {"Speed-up", "Billed tokens"}
-    assert _charts(page)["billed"]["note"] == "1,515 in all: 1,500 prompt + 15 output"
+    assert _charts(page)["billed"]["note"] == "1,515 in total: 1,500 prompt + 15 output"
     assert _components(page)["specviz_download"]["label"] == "Download trace"
 
 

@@ -44,7 +44,7 @@ def polls(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def _said(page: AppTest) -> str:
-    return _components(page)["specviz_status"]["said"]
+    return _components(page)["specviz_status"]["text"]
 
 
 def test_before_a_run_begins_only_the_wait_is_polled(polls: list[float]) -> None:

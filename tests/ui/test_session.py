@@ -39,7 +39,7 @@ def test_a_reload_takes_the_run_along_and_the_old_session_cannot_stop_it() -> No
     timer = visit.left(grace_s=0.05)
     visit.view.selection.take("r", {"run": "r", "id": 3, "at": 1.0})
     heir = visit.hand_over()
-    assert heir.run is run and heir.token == token and heir.brought == run.settings
+    assert heir.run is run and heir.token == token and heir.restored == run.settings
     assert visit.run is None and visit.token != token and visit.hand_over() is None
     assert heir.view.selection.id == 3, "the token that is looked at"
     timer.join(PATIENCE_S)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from specviz.core.events import TimeSplit
 from specviz.core.tally import Tally
 from specviz.record.state import RunState
-from specviz.views.advice import FOUNDED, advice, best_k, wasted_drafts, what_is_slow
+from specviz.views.advice import ROUNDS_FOR_K, advice, best_k, wasted_drafts, what_is_slow
 from tests.views.scripted import Story
 
 
@@ -63,7 +63,7 @@ def test_where_no_plain_token_was_measured_verifying_is_taken_to_cost_the_same()
     state = _run(4, [2, 1], _split(40, 60), baseline_tps=None)
     estimate = best_k(state)
     assert not estimate.verify_shrinks and estimate.gain == pytest.approx(100 / 80)
-    assert "taken to cost the same" in wasted_drafts(state)
+    assert "takes the same time" in wasted_drafts(state)
 
 
 def test_of_a_server_the_single_call_is_the_plain_token_and_not_the_stream():
@@ -83,8 +83,8 @@ def test_a_good_k_and_cheap_drafts_are_left_alone():
 
 def test_too_few_rounds_found_no_advice():
     split = _split(640, 60)
-    assert best_k(_run(64, [0], split, rounds=FOUNDED - 1)) is None
-    assert best_k(_run(64, [0], split, rounds=FOUNDED)) is not None
+    assert best_k(_run(64, [0], split, rounds=ROUNDS_FOR_K - 1)) is None
+    assert best_k(_run(64, [0], split, rounds=ROUNDS_FOR_K)) is not None
     assert advice(RunState()) == advice(Story().state()) == []
     assert best_k(_run(0, [0], split)) is None, "nothing was drafted"
     assert best_k(_run(4, [0], TimeSplit())) is None, "no time was measured"
@@ -93,7 +93,7 @@ def test_too_few_rounds_found_no_advice():
 def test_what_makes_a_run_slow_is_named_with_its_share():
     slow = what_is_slow(_run(4, [1], _split(140, 60)))
     assert slow == (
-        "Slower than plain decoding: a round takes 200 ms for 2.00 tokens, plain decoding 100 ms for as many. The "
+        "Slower than plain decoding: a round takes 200 ms for 2.00 tokens, plain decoding 100 ms for the same number. The "
         "largest part, 140 ms or 70 %, is drafting."
     )
     split = TimeSplit(100.0, 10.0, None, None, None, call_ms=90.0)
@@ -109,7 +109,7 @@ def test_what_makes_a_run_slow_is_named_with_its_share():
 )  # fmt: skip
 def test_the_advised_k_is_one_that_was_measured_and_never_slower(run, draft, target, baseline):
     k, accepted = run
-    state = _run(k, accepted, _split(draft, target), rounds=FOUNDED, baseline_tps=baseline)
+    state = _run(k, accepted, _split(draft, target), rounds=ROUNDS_FOR_K, baseline_tps=baseline)
     estimate = best_k(state)
     assert 1 <= estimate.k <= k and estimate.gain >= 1 - 1e-9
     for said in advice(state):
@@ -118,7 +118,7 @@ def test_the_advised_k_is_one_that_was_measured_and_never_slower(run, draft, tar
 
 def test_drafts_that_end_early_are_taken_as_long_as_they_were():
     story = Story()
-    for _ in range(FOUNDED):
+    for _ in range(ROUNDS_FOR_K):
         story.round(["d"], 1, "x").round([], 0, "x")
     state = story.state()
-    assert best_k(state).k == 1 and state.proposed == [FOUNDED]
+    assert best_k(state).k == 1 and state.proposed == [ROUNDS_FOR_K]

@@ -211,19 +211,19 @@ def test_what_a_server_bills_is_shown_by_round_and_in_all():
     assert {name: t["y"] for name, t in traces(chart).items()} == {
         "prompt": [50, 50], "output": [3, 3], "sum (right)": [53, 106]
     }  # fmt: skip
-    assert chart.note == "106 in all: 100 prompt + 6 output"
+    assert chart.note == "106 in total: 100 prompt + 6 output"
     assert figures.billed_bars(Story().round(["a"], 1, "b").state()) is None, "nobody bills a model in this process"
 
 
 def test_what_a_server_does_not_say_is_na_and_not_zero():
     """Reported as Bonsai-demo#190."""
     chart = figures.billed_bars(_remote(billed=None))
-    assert texts(chart) == ["n/a"] and chart.note == "the server does not say"
+    assert texts(chart) == ["n/a"] and chart.note == "not reported by the server"
     assert traces(chart)["prompt"]["y"] == [None, None]
     story = Story(way="scoring", billed=(7, 1)).round(["a"], 1, "b")
     story.billed = None
     chart = figures.billed_bars(story.round(["a"], 1, "b").state())
-    assert chart.note == "at least 8 in all: 7 prompt + 1 output"
+    assert chart.note == "at least 8 in total: 7 prompt + 1 output"
     assert traces(chart)["prompt"]["y"] == [7, None] and traces(chart)["sum (right)"]["y"] == [8, 8]
 
 

@@ -91,15 +91,15 @@ def test_case_2_a_surer_draft_is_kept_with_p_over_q_and_resampled_from_what_is_l
     refused = first(state, "rejected", 2)
     text = said(state, refused)
     assert text.startswith(
-        "The draft was surer than the target: q = 0.80, p = 0.25. Kept with probability p/q = 0.31; "
+        "The draft gave it more than the target does: q = 0.80, p = 0.25. Kept with probability p/q = 0.31; "
     )
-    assert text.endswith("so it was refused.") and f"drawn was {refused.u:.2f}" in text
+    assert text.endswith("so it was rejected.") and f"drawn was {refused.u:.2f}" in text
     made = shown(state, refused)
     # max(0, p - q) is .3, .25, 0, and Σ min(p, q) .45: vllm#40149.
     assert column(made, "residual") == {"a": "0.545", "b": "0.455", "c": "0", "all others": "0"}
     assert column(made, "p") == {"a": "0.400", "b": "0.350", "c": "0.250", "all others": "0"}
     assert column(made, "q") == {"a": "0.100", "b": "0.100", "c": "0.800", "all others": "0"}
-    assert dict(made["facts"])["kept on average, Σ min(p, q)"] == "0.4500"
+    assert dict(made["facts"])["expected acceptance, Σ min(p, q)"] == "0.4500"
     assert dict(made["facts"])["min(1, p/q)"] == "0.3125"
     assert [row["draft"] for row in made["table"]["rows"][:3]] == [
         row["token"] == "c" for row in made["table"]["rows"][:3]
@@ -107,17 +107,17 @@ def test_case_2_a_surer_draft_is_kept_with_p_over_q_and_resampled_from_what_is_l
 
     drawn = sibling_of(state, refused)
     answer = said(state, drawn)
-    assert answer.startswith("Drawn in place of “c”, which was refused: from what is left of the target's distribution")
-    assert answer.endswith(f"share of that is {dict(a='0.55', b='0.45')[drawn.token]}.")
+    assert answer.startswith("Drawn in place of “c”, which was rejected, from the residual:")
+    assert answer.endswith(f"probability there is {dict(a='0.55', b='0.45')[drawn.token]}.")
     assert shown(state, drawn)["table"] == made["table"], "one decision, one table"
     assert [r["token"] for r in made["table"]["rows"] if r.get("final")] == [drawn.token]
     assert (made["go"]["sibling"], shown(state, drawn)["go"]["sibling"]) == (drawn.id, refused.id)
 
     kept = first(state, "accepted", 2)
-    assert said(state, kept).endswith("below that, so it stayed.")
-    assert "residual" not in dict(shown(state, kept)["table"]["columns"]), "nothing was drawn from what is left"
+    assert said(state, kept).endswith("below that, so it was kept.")
+    assert "residual" not in dict(shown(state, kept)["table"]["columns"]), "nothing was drawn from the residual"
     assert said(state, first(state, "accepted", 0)) == (
-        "The target was at least as sure of it as the draft (p = 0.40, q = 0.10): always kept."
+        "The target gives it at least as much as the draft (p = 0.40, q = 0.10): always kept."
     )
 
 
@@ -135,14 +135,14 @@ def test_a_draft_with_no_choice_is_not_said_to_copy() -> None:
     state = run(fixed_draft(Q), fixed_target(P), top_k=1, rule="deterministic")
     assert shown(state, first(state, "rejected"))  # p is one-hot too: nothing to compare
     odd = replace_node(first(run(Copies(2), fixed_target(P)), "rejected"), draft_logprob=-0.2)
-    assert "had no other choice at these settings, so q = 1" in said_of(odd)
+    assert "could only propose this token, so q = 1" in said_of(odd)
 
 
 def test_case_3_an_empty_residual_shows_none() -> None:
     state = run(fixed_draft([0, 1.0]), fixed_target([0, 1.0]))
     assert {n.status for n in state.nodes} == {"accepted", "bonus"}
     node = first(state, "accepted")
-    assert said(state, node) == "The target was at least as sure of it as the draft (p = 1, q = 1): always kept."
+    assert said(state, node) == "The target gives it at least as much as the draft (p = 1, q = 1): always kept."
     assert node.overlap == 1.0 and column(shown(state, node), "q") == {"b": "1", "all others": "0"}
     # Were it refused all the same, by rounding, there would be nothing that it was drawn from.
     story = run(fixed_draft(Q), fixed_target(P))
@@ -160,13 +160,13 @@ def test_case_4_the_same_rows_are_always_kept_by_one_rule_and_seldom_by_another(
     refused = first(state, "rejected")
     final = sibling_of(state, refused)
     assert said(state, refused) == (
-        f"The target drew a token of its own, and that was “{final.token}”, and the draft had “{refused.token}”: "
-        "refused. The chance of a match was p = 0.10."
+        f"The target drew a token itself, and that was “{final.token}”, and the draft token was “{refused.token}”: "
+        "rejected. The probability of a match was p = 0.10."
     )
     assert "Σ" not in str(shown(state, refused)["facts"]), "Σ min(p, q) is not what this rule keeps"
     assert (
         said(state, final)
-        == f"The token that the target drew itself, in place of “{refused.token}”, which was refused."
+        == f"The token that the target drew itself, in place of “{refused.token}”, which was rejected."
     )
 
 
@@ -174,7 +174,7 @@ def test_case_1_at_temperature_0_the_argmax_decides_and_the_models_own_numbers_a
     state = run(fixed_draft([0.6, 0.4]), fixed_target([0.3, 0.7]), temperature=0.0)
     refused = first(state, "rejected")
     assert said(state, refused) == (
-        "Temperature 0: the target's most probable token is “b”; the draft proposed “a”: refused."
+        "Temperature 0: the target's most probable token is “b”; the draft proposed “a”: rejected."
     )
     made = shown(state, refused)
     assert made["scale"] is None and "before temperature 0" in made["table"]["caption"]
@@ -184,42 +184,42 @@ def test_case_1_at_temperature_0_the_argmax_decides_and_the_models_own_numbers_a
     # What the tree draws are the numbers in force, which are 0 and 1.
     assert {r["token"]: (r["p"], r["q"]) for r in made["table"]["rows"][:2]} == {"a": (0, 1), "b": (1, 0)}
     drawn = sibling_of(state, refused)
-    assert said(state, drawn) == "The target's most probable token, in place of “a”, which was refused."
+    assert said(state, drawn) == "The target's most probable token, in place of “a”, which was rejected."
 
     same = run(fixed_draft([0.4, 0.6]), fixed_target([0.3, 0.7]), temperature=0.0)
     assert said(same, first(same, "accepted")) == (
         "Temperature 0: the target's most probable token is “b”, and the draft proposed the same: kept."
     )
     assert said(same, first(same, "bonus")) == (
-        "All 2 draft tokens were kept, so the target adds one for free: this is its most probable one."
+        "All 2 draft tokens were kept, so the target adds one more: this is its most probable one."
     )
 
 
 def test_greedy_and_threshold() -> None:
     greedy = run(fixed_draft(Q), fixed_target(P), rule="greedy")
     assert said(greedy, first(greedy, "rejected", 2)) == (
-        "The rule keeps only the target's most probable token, which is “a”; the draft proposed “c”: refused."
+        "The rule accepts only the target's most probable token, which is “a”; the draft proposed “c”: rejected."
     )
     barred = run(fixed_draft(Q), fixed_target(P), rule="threshold", tau=0.3)
     assert (
-        said(barred, first(barred, "rejected", 2)) == "The target gives it p = 0.25, below the bar τ = 0.30: refused."
+        said(barred, first(barred, "rejected", 2)) == "The target gives it p = 0.25, below the threshold τ = 0.30: rejected."
     )
     assert shown(barred, first(barred, "rejected"))["scale"] == {
-        "from": 0.3, "to": 1.0, "at": pytest.approx(0.25), "label": "Kept from τ = 0.30 on; p = 0.25.",
+        "from": 0.3, "to": 1.0, "at": pytest.approx(0.25), "label": "Kept if p is at least τ = 0.30; p = 0.25.",
     }  # fmt: skip
     lower = run(fixed_draft(Q), fixed_target(P), rule="threshold", tau=0.2)
-    assert said(lower, first(lower, "accepted", 2)) == "The target gives it p = 0.25, at least the bar τ = 0.20: kept."
+    assert said(lower, first(lower, "accepted", 2)) == "The target gives it p = 0.25, at least the threshold τ = 0.20: kept."
     again = [n for n in barred.nodes if n.status == "resampled"]
     for node in again:
         refused = sibling_of(barred, node)
-        assert said(barred, node).endswith("came out the same.") == (node.token_id == refused.token_id)
+        assert said(barred, node).endswith("gave the same token.") == (node.token_id == refused.token_id)
     assert {n.token_id for n in again} >= {0, 2}, "the whole distribution, the refused token too"
 
 
 def test_bonus_pending_and_ignored() -> None:
     state = run(fixed_draft(P), fixed_target(P), k=1)
     assert said(state, first(state, "bonus")).startswith(
-        "The one draft token was kept, so the target adds one for free: drawn"
+        "The one draft token was kept, so the target adds one more: drawn"
     )
     made = shown(state, first(state, "bonus"))
     assert [kind for kind, _ in made["table"]["columns"]] == ["p"] and not any(
@@ -227,20 +227,20 @@ def test_bonus_pending_and_ignored() -> None:
     )
     alone = run(Copies(0), fixed_target(P), max_tokens=1)
     assert re.fullmatch(
-        r"Nothing was drafted in this round: the target drew this one by itself, p = 0\.\d\d\.",
+        r"Nothing was drafted in this round: the target drew this one, p = 0\.\d\d\.",
         said(alone, alone.nodes[0]),
     )
 
     behind = run(fixed_draft(Q), fixed_target(P), k=4)
     ignored = first(behind, "ignored")
     refused = next(n for n in behind.nodes if n.status == "rejected" and n.round == ignored.round)
-    assert said(behind, ignored) == f"It stands behind “{refused.token}”, which was refused: never tested."
+    assert said(behind, ignored) == f"It follows “{refused.token}”, which was rejected: never tested."
     assert [kind for kind, _ in shown(behind, ignored)["table"]["columns"]] == ["q"]
 
     cut = run(Copies(2), fixed_target([0, 0, 1.0], stop_ids=frozenset({2})), k=3)
-    assert said(cut, first(cut, "ignored")) == "It stands behind the end of the output: never tested."
+    assert said(cut, first(cut, "ignored")) == "It follows the end of the output: never tested."
     cut.done = None
-    assert said(cut, first(cut, "ignored")) == "The round ended before it: never tested."
+    assert said(cut, first(cut, "ignored")) == "The round ended before this token: never tested."
 
     pending = RunState()
     for event in speculative(fixed_draft(Q), fixed_target(P), [0], Settings(temperature=1.0), np.random.default_rng(0)):
@@ -249,7 +249,7 @@ def test_bonus_pending_and_ignored() -> None:
             break
     node = pending.nodes[0]
     assert (
-        said(pending, node) == f"The draft proposes it and waits for the target; it gave it q = {Q[node.token_id]:.2f}."
+        said(pending, node) == f"Proposed by the draft, not judged yet; the draft gave it q = {Q[node.token_id]:.2f}."
     )
 
 
@@ -274,10 +274,10 @@ def test_a_servers_own_draw_is_called_that(way: Way) -> None:
     refused = first(state, "rejected")
     final = sibling_of(state, refused)
     assert said(state, refused) == (
-        f"The server's own token here was “{final.token}”, and the draft had “{refused.token}”: refused."
+        f"The server's own token here was “{final.token}”, and the draft token was “{refused.token}”: rejected."
     )
     assert said(state, first(state, "accepted")) == "The server's own token here was the same: kept."
-    assert said(state, final) == f"The server's own token, in place of “{refused.token}”, which was refused."
+    assert said(state, final) == f"The server's own token, in place of “{refused.token}”, which was rejected."
     made = shown(state, refused)
     assert dict(made["facts"])["target p(x)"] == "n/a" and dict(made["facts"])["u, drawn"] == "n/a"
     assert made["scale"] is None and "before the sampling settings" in made["table"]["caption"]
@@ -328,10 +328,10 @@ def test_an_older_recording_shows_its_best_tokens_and_no_residual() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"u": 0.01}, "The target refused it. The chance of being kept was 0.31."),
-        ({"u": None}, "The target refused it. The chance of being kept was 0.31."),
-        ({"p": None}, "The target refused it. The chance of being kept was 0.31."),
-        ({"q": None, "acceptance_prob": None}, "The target refused it."),
+        ({"u": 0.01}, "The target rejected it. The acceptance probability was 0.31."),
+        ({"u": None}, "The target rejected it. The acceptance probability was 0.31."),
+        ({"p": None}, "The target rejected it. The acceptance probability was 0.31."),
+        ({"q": None, "acceptance_prob": None}, "The target rejected it."),
     ],
 )
 def test_what_contradicts_itself_is_not_explained(change: dict[str, Any], words: str) -> None:
@@ -361,9 +361,9 @@ def test_settings_of_another_version_break_nothing(given: dict[str, Any]) -> Non
     state.started = replace(state.started, settings=given)
     for node in state.nodes:
         assert said(state, node)
-    assert said(state, first(state, "rejected", 2)) == "The target refused it. The chance of being kept was 0.31."
+    assert said(state, first(state, "rejected", 2)) == "The target rejected it. The acceptance probability was 0.31."
     state.started = None
-    assert said(state, first(state, "rejected", 2)) == "The target refused it. The chance of being kept was 0.31."
+    assert said(state, first(state, "rejected", 2)) == "The target rejected it. The acceptance probability was 0.31."
 
 
 def test_hostile_tokens_are_cut_and_visible() -> None:
@@ -431,18 +431,18 @@ def check_sentence(text: str, node: Node, decided: Node, tau: float) -> None:
     if node.status in ("accepted", "rejected"):
         assert all(close(n, node.p) for n in numbers(text, " p = ") + numbers(text, "(p = "))
         assert all(close(n, node.q) for n in numbers(text, " q = "))
-        assert ("refused" in text) == (not kept)
+        assert ("rejected" in text) == (not kept)
     for said_bar in numbers(text, "p/q = "):
         [drawn] = numbers(text, "the number drawn was ")
         assert close(said_bar, node.acceptance_prob) and close(drawn, node.u)
         assert node.u is not None and node.acceptance_prob is not None
         assert (node.u < node.acceptance_prob) == kept == (float(drawn) < float(said_bar))
-    if "surer than the target" in text:
+    if "gave it more than the target does" in text:
         assert node.q is not None and node.p is not None and node.q > node.p
         assert float(numbers(text, "q = ")[0]) > float(numbers(text, ", p = ")[0])
-    if "at least as sure" in text:
+    if "at least as much as the draft" in text:
         assert node.q is not None and node.p is not None and node.p >= node.q and kept
-    if "no chance" in text:
+    if "probability 0" in text:
         assert node.p == 0 and not kept
     if "copied" in text:
         assert node.q == 1 and node.draft_logprob is None
@@ -558,7 +558,7 @@ def test_the_way_along_the_output() -> None:
         assert go["previous"] == (state.text[at - 1] if at else None)
         assert go["next"] == (state.text[at + 1] if at + 1 < len(state.text) else None)
     refused = first(state, "rejected")
-    assert detail(state, refused.id)["go"]["to_sibling"] == "What was drawn in its place"
+    assert detail(state, refused.id)["go"]["to_sibling"] == "The token drawn in its place"
     assert state.text[refused.index] == refused.sibling
 
 

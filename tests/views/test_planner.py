@@ -116,15 +116,15 @@ def test_marginal_bars_say_which_positions_are_worth_their_time() -> None:
 
 def test_the_verdict_names_k_and_factor_and_where_it_turns() -> None:
     assert _verdict(HAND, Costs(0.0, 5.0)) == (
-        "Speculate with K = 2: 1.48 × streaming. The answer turns at a round trip of 61.2 ms, or at 43.9 ms of "
-        "drafting per token."
+        "Speculate with K = 2: 1.48 × streaming. The answer changes at a round trip of 61.2 ms, or a draft of 43.9 ms "
+        "per token."
     )
 
 
 def test_where_no_draft_is_ever_right_the_verdict_is_not_to_speculate() -> None:
     told = _verdict(USELESS)
     assert told.startswith("Do not speculate here: at best 0.83 × streaming with K = 1.")
-    assert "A round brings 1.00 tokens in the time of 1.20 without speculation." in told
+    assert "A round gives 1.00 tokens in the time of 1.20 without speculation." in told
     assert told.endswith("Neither another round trip nor a faster draft changes that.")
 
 
@@ -134,7 +134,7 @@ def test_the_verdict_says_what_would_turn_it() -> None:
     slow = _verdict(HAND, Costs(0.0, 80.0))
     assert slow.endswith("No round trip changes that; a draft of 43.9 ms per token would.")
     calls = _verdict(HAND, Costs(0.0, 5.0), "one call per token")
-    assert calls.endswith("It holds at any round trip, and turns at 43.9 ms of drafting per token.")
+    assert calls.endswith("It holds at any round trip, and changes at a draft of 43.9 ms per token.")
 
 
 @pytest.mark.parametrize("against", AGAINST)
@@ -158,17 +158,17 @@ def test_too_few_rounds_are_no_verdict() -> None:
 def test_what_is_extrapolated_is_only_told_of() -> None:
     told = _verdict(replace(GOOD, kept=(95, 92), proposed=(100, 100), reached=(100, 95), alpha=0.96), Costs(0.0, 1.0))
     assert told.startswith("Speculate with K = 2:")
-    assert re.search(r"K = \d+ may reach \d\.\d\d ×, extrapolated beyond what was measured: measure it\.$", told)
+    assert re.search(r"K = \d+ may reach \d\.\d\d ×, extrapolated beyond the measured K: measure it\.$", told)
 
 
 def test_where_the_formula_fails_is_said_with_how_much() -> None:
-    told = sentences.where_alike_fails(replace(GOOD, kept=(90, 40, 10, 0), reached=(100, 90, 40, 10), alpha=0.58))
-    assert "with α = 0.58" in told and "Blocks that end early" not in told
+    told = sentences.where_iid_fails(replace(GOOD, kept=(90, 40, 10, 0), reached=(100, 90, 40, 10), alpha=0.58))
+    assert "position, α = 0.58" in told and "Blocks that end early" not in told
     assert "at K = 1 that would be 1.58 tokens per round where 1.90 were measured, 17 % less" in told
-    assert "90 % were kept at position 1 and 0 % at position 4" in told
-    assert "it holds here" in sentences.where_alike_fails(replace(GOOD, kept=(70, 49, 34, 24)))
-    assert "both curves are the same" in sentences.where_alike_fails(HAND)
-    assert "Blocks that end early" in sentences.where_alike_fails(replace(GOOD, proposed=(100, 60, 30, 10)))
+    assert "90 % were accepted at position 1 and 0 % at position 4" in told
+    assert "both curves agree" in sentences.where_iid_fails(replace(GOOD, kept=(70, 49, 34, 24)))
+    assert "both curves are equal" in sentences.where_iid_fails(HAND)
+    assert "Blocks that end early" in sentences.where_iid_fails(replace(GOOD, proposed=(100, 60, 30, 10)))
 
 
 def test_what_a_reader_has_to_know_is_said() -> None:
@@ -176,11 +176,11 @@ def test_what_a_reader_has_to_know_is_said() -> None:
         return " ".join(sentences.warnings(measured, costs, against))
 
     assert told(GOOD) == ""
-    assert "comes on top" in told(replace(GOOD, holds_way=True))
+    assert "is added to them" in told(replace(GOOD, holds_way=True))
     assert "no speed-up over streaming" in told(replace(GOOD, way="generating", holds_way=True))
-    assert "2.00 tokens on average" in told(replace(GOOD, proposed=(100, 60, 30, 10)))
-    assert "10 ms is what it was" in told(GOOD, Costs(0.0, 20.0)) and not told(HAND, Costs(0.0, 20.0))
-    assert "one call per token is plain decoding" in told(GOOD, against="one call per token")
+    assert "for their mean, 2.00 tokens" in told(replace(GOOD, proposed=(100, 60, 30, 10)))
+    assert "10 ms was measured" in told(GOOD, Costs(0.0, 20.0)) and not told(HAND, Costs(0.0, 20.0))
+    assert "one call per token equals plain decoding" in told(GOOD, against="one call per token")
 
 
 def test_the_cards_are_the_verdict_in_numbers() -> None:
@@ -217,7 +217,7 @@ def test_the_table_has_a_row_per_k_and_says_where_it_is_from() -> None:
     [
         (RunState(), "not begun"),
         (Story(None).round(["a"], 1, "b").state(), "no measured baseline"),
-        (Story().round([], 0, "a").round([], 0, "a").state(), "Nothing was drafted"),
+        (Story().round([], 0, "a").round([], 0, "a").state(), "No draft token was tested"),
         (Story().round(["a"], 1, "b").state(), "too few rounds"),
         (Story().round(["a"], 1, "b").round(["a"], 1, "b").state(), ""),
     ],

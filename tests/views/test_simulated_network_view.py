@@ -24,7 +24,7 @@ def _far(per_call_tps: float | None = 4.0, jitter_ms: float = 20.0) -> RunState:
 def test_a_run_behind_a_simulated_network_has_a_factor_for_each_baseline_and_no_bill():
     card = _card(_far(), "Speed-up")
     assert (card.value, card.note, card.tone) == ("0.77 ×", "slower than plain decoding without the network", "bad")
-    assert "A server that streams comes to the same" in card.help
+    assert "A streaming server has the same rate" in card.help
     card = _card(_far(), "Against single calls")
     assert (card.value, card.note, card.tone) == ("3.85 ×", "faster than one call per token", "good")
     assert "through the simulated network" in card.help and "to the server" not in card.help

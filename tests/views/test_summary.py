@@ -45,7 +45,7 @@ def test_billed_tokens_are_summed_and_never_zero_where_the_server_does_not_count
     card = _card(_remote(), "Billed tokens")
     assert (card.value, card.note) == ("246", "240 prompt + 6 output") and "Calls per round: 1.00" in card.help
     card = _card(_remote(billed=None), "Billed tokens")
-    assert (card.value, card.note) == ("n/a", "the server does not say")
+    assert (card.value, card.note) == ("n/a", "not reported by the server")
     assert "Billed tokens" not in [f.name for f in summary.numbers(_rounds(20.0), Settings())]
     story = Story(way="scoring", billed=(7, 1)).round(["a"], 1, "b")
     story.billed = None
@@ -57,8 +57,8 @@ def test_billed_tokens_are_summed_and_never_zero_where_the_server_does_not_count
     [
         ("rows", "probabilistic", 0.7, "probabilistic"),
         ("scoring", "probabilistic", 0.7, "probabilistic"),
-        ("prefixes", "probabilistic", 0.7, "probabilistic (own draws compared)"),
-        ("generating", "deterministic", 0.7, "deterministic (own draws compared)"),
+        ("prefixes", "probabilistic", 0.7, "probabilistic (matched with the server's draws)"),
+        ("generating", "deterministic", 0.7, "deterministic (matched with the server's draws)"),
         ("prefixes", "probabilistic", 0.0, "probabilistic"),
         ("prefixes", "greedy", 0.7, "greedy"),
         ("scoring", "threshold", 0.7, "threshold τ = 0.3"),

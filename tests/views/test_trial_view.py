@@ -27,9 +27,9 @@ def _check(result: TrialOutcome | None = None, error: Error | None = None, live:
 @pytest.mark.parametrize(
     ("check", "light"),
     [
-        (None, ("gray", "not tried")),
-        (_check(live=True), ("gray", "trying")),
-        (_check(), ("gray", "not tried")),
+        (None, ("gray", "not tested")),
+        (_check(live=True), ("gray", "testing")),
+        (_check(), ("gray", "not tested")),
         (_check(_trial()), ("green", "answers")),
         (_check(_trial(findings=SCORES)), ("green", "answers")),
         (_check(_trial(findings=WRITES)), ("orange", "limited")),
@@ -44,7 +44,7 @@ def test_the_light_has_a_colour_and_a_word(check, light):
 
 def test_a_newer_run_says_more_than_a_test_before_it():
     talked = Story(way="scoring").round(["a"], 1, "b")
-    green, grey = ("green", "answers"), ("gray", "not tried")
+    green, grey = ("green", "answers"), ("gray", "not tested")
     assert trial.light_of_run(talked.state(), grey)[:2] == green
     assert trial.light_of_run(talked.state(), ("orange", "limited")) == ("orange", "limited", "")
     assert trial.light_of_run(Story().state(), grey) == (*grey, "")
@@ -58,7 +58,7 @@ def test_every_limit_is_said():
     assert "saves nothing" in generates
     strange = Findings(batch=True, same_tokens=False)
     assert "tokenizer" in trial.limits(_trial(findings=strange))[0]
-    assert trial.limits(TrialOutcome("target", "m", 1.0, 1.0, " ")) == ["It wrote no text."]
+    assert trial.limits(TrialOutcome("target", "m", 1.0, 1.0, " ")) == ["It generated no text."]
     assert trial.limits(_trial(findings=SCORES, guarantee=Guarantee("EXACT", ""))) == []
 
 
@@ -77,12 +77,12 @@ def test_first_words_stay_in_one_line_and_are_cut():
 def test_findings_in_words():
     rows = dict(trial.findings(SCORES))
     assert rows["Server"] == "vLLM 0.32.0" and rows["Top log-probabilities"] == "20 per position"
-    assert rows["Ways to verify"] == "scores given tokens; takes prefixes in one call; writes on its own"
-    assert rows["Token ids"] == "takes them and says them"
+    assert rows["Ways to verify"] == "scores given tokens; takes prefixes in one call; generates"
+    assert rows["Token ids"] == "accepted and returned"
     rows = dict(trial.findings(Findings(top=5, after_temperature=True, bos_added=True, latency_ms=12.0)))
     assert (
         rows["Top log-probabilities"] == "5 per position, after temperature"
-        and rows["Server"] == "not told apart"
+        and rows["Server"] == "not recognised"
         and rows["Context"] == "n/a"
     )
 

@@ -1,6 +1,6 @@
-// Charts that are redrawn in place: Plotly.react keeps hover and nodes where Streamlit's own element would mount anew.
+// Charts that are redrawn in place: Plotly.react keeps hover and elements; Streamlit's own element would mount again.
 
-// One chart per task, so that no task is long; a chart that changes faster than it is drawn skips what is old by then.
+// One chart per task, so that no task is long. A chart that changes faster than it is drawn skips old states.
 specviz.toDraw = new Set();
 specviz.drawLater = (draw) => {
   if (!specviz.toDraw.size) setTimeout(specviz.drawNext, 0);
@@ -16,7 +16,7 @@ specviz.drawNext = () => {
   }
 };
 
-// The figure with the theme's colours in it, as a copy: Plotly writes into what it is given.
+// A copy of the figure with the theme's colours: Plotly changes its arguments.
 specviz.coloured = (value, colours) => {
   if (typeof value === "string") return colours[value] ?? value;
   if (Array.isArray(value)) return value.map((v) => specviz.coloured(v, colours));
@@ -24,7 +24,7 @@ specviz.coloured = (value, colours) => {
   return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, specviz.coloured(v, colours)]));
 };
 
-// Draws a chart if its place has a width; where it has none, it is drawn once it gets one.
+// Draws a chart if its box has a width; otherwise it is drawn when the box gets one.
 specviz.drawChart = (state, box) => {
   const [title, note, plot] = box.children;
   const width = (box.__drawn = box.clientWidth);
@@ -60,13 +60,13 @@ specviz.chartsState = (row) => {
     state.theme = text;
     drawAll(() => true);
   };
-  // The row's colour has a transition of no length worth seeing: its end tells of a new theme.
+  // The row's colour has an invisible short transition: its end event reports a new theme.
   row.addEventListener("transitionend", (event) => event.target === row && state.readTheme());
   state.watch = new ResizeObserver(() => drawAll((box) => box.clientWidth !== box.__drawn));
   return state;
 };
 
-// Gives each name its box, in order, and takes away those that the run does not have.
+// Makes a box for each name, in order, and removes the boxes of charts that the run does not have.
 specviz.arrange = (state, names) => {
   for (const [name, box] of state.boxes) {
     if (names.includes(name)) continue;

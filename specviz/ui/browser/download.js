@@ -1,16 +1,16 @@
-// A button that asks the server for a text and saves it under its name. The answer to a question comes once; which
-// questions are open is known to the page alone, so an answer that is drawn again saves nothing.
-const PATIENCE_MS = 30_000;
-const ASK_AGAIN_MS = 2_500; // a question is lost when Streamlit sends it along with another part's; later half as often
+// A button that requests a text from the server and saves it as a file. Open requests are known to the page only, so an
+// answer that is drawn again saves nothing.
+const GIVE_UP_MS = 30_000;
+const ASK_AGAIN_MS = 2_500; // a request is lost when Streamlit sends it together with another component's; then with doubled waits
 
-// Of the page, not of an element: a run of the whole page may draw the button anew while a question is open.
+// Kept per page, not per element: a page run may draw the button again while a request is open.
 const { open, buttons } = (globalThis.__specvizDownloads ??= { open: new Map(), buttons: new Map() });
 
 export default (component) => {
   const { parentElement: root, data } = component;
   const button = (root.__download ??= newButton(root, data.key));
   buttons.set(data.key, button);
-  button.component = component; // the newest one: only that reaches the server
+  button.component = component; // only the newest one reaches the server
   button.label = data.label;
   root.querySelector("button").title = data.help;
   if (data.text === undefined) button.show();
@@ -22,8 +22,8 @@ function newButton(root, key) {
   const button = { complaint: "" };
   button.show = () => {
     const busy = open.has(key);
-    const said = busy ? "Preparing…" : button.label;
-    if (status.textContent !== said) status.textContent = said;
+    const text = busy ? "Preparing…" : button.label;
+    if (status.textContent !== text) status.textContent = text;
     face.setAttribute("aria-disabled", String(busy));
     note.textContent = button.complaint;
     note.hidden = !button.complaint;
@@ -34,14 +34,14 @@ function newButton(root, key) {
 
 function ask(key) {
   const asked = `${Date.now()}-${Math.random()}`;
-  const giveUp = setTimeout(() => end(key, "Nothing came within 30 seconds. Try again."), PATIENCE_MS);
-  const question = { asked, giveUp };
+  const giveUp = setTimeout(() => end(key, "No answer within 30 seconds. Try again."), GIVE_UP_MS);
+  const request = { asked, giveUp };
   let times = 0;
   const send = (wait) => {
     buttons.get(key).component.setTriggerValue("ask", { asked, times: ++times });
-    question.again = setTimeout(send, wait, 2 * wait);
+    request.again = setTimeout(send, wait, 2 * wait);
   };
-  open.set(key, question);
+  open.set(key, request);
   buttons.get(key).complaint = "";
   buttons.get(key).show();
   send(ASK_AGAIN_MS);
@@ -61,7 +61,7 @@ function take({ key, asked, text, name, mime }) {
     save(text, name, mime);
     end(key);
   }
-  // No later answer holds the text: the next one lets go of it.
+  // The server drops the text with its next answer.
   buttons.get(key).component.setTriggerValue("got", asked);
 }
 

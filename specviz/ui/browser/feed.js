@@ -1,8 +1,8 @@
 // The browser's half of the gap protocol; see specviz/views/feed.py for the server's.
 const specviz = (globalThis.__specviz ??= { ready: {}, waiting: [] });
 
-// Takes a delta in. Returns the revision up to which it was known already, or null when there is nothing to draw.
-// A delta that starts beyond what we have means that messages were lost: ask for them, at most once per second.
+// Takes a delta. Returns the revision that was known before it, or null when there is nothing to draw.
+// A delta that starts after the known revision means that messages were lost: request them, at most once per second.
 specviz.take = (state, delta, component) => {
   if (state.run !== delta.run) {
     state.run = delta.run;
@@ -27,13 +27,13 @@ specviz.take = (state, delta, component) => {
   return known;
 };
 
-// Streamlit also calls a component's clean-up when a newer update replaces it: tear down only what left the page.
+// Streamlit also calls a component's clean-up when a newer update replaces it: tear down only what has left the page.
 specviz.whenGone = (root, tearDown) => () =>
   setTimeout(() => {
     if (!(root.host ?? root).isConnected) tearDown();
   }, 0);
 
-// Styles come with the library and are adopted where they are needed.
+// Styles are sent with the library and adopted by each component that needs them.
 specviz.style = (root, name) => {
   const scope = root.getRootNode();
   if (!specviz.styles?.[name] || scope.__specvizStyle === name) return;

@@ -1,5 +1,5 @@
-// All that is known about the token that is looked at. Model text enters the page through textContent only.
-// The elements are made once and filled anew: nothing jumps or flickers, and a pressed button keeps the focus.
+// What is known about the chosen token. Model text enters the page through textContent only.
+// The elements are made once and then filled again: nothing flickers, and a pressed button keeps the focus.
 specviz.inspector = (component) => {
   const { parentElement: root, data } = component;
   const state = (root.__specviz ??= newInspector(root));
@@ -10,7 +10,7 @@ specviz.inspector = (component) => {
     state.detail = data.items.at(-1) ?? null;
     if (state.detail) fillInspector(state, state.detail);
     showInspector(state);
-    tellDetail(state);
+    publishDetail(state);
   }
   return specviz.whenGone(root, () => {
     clearTimeout(state.askAgain);
@@ -34,7 +34,7 @@ function newInspector(root) {
   return state;
 }
 
-// What is chosen here counts at once; what is known about it comes with the server's next message.
+// A choice takes effect at once; its detail comes with the server's next message.
 function showInspector(state) {
   const { run, id } = specviz.chosen;
   const chosen = run === state.run && id !== null && id !== undefined;
@@ -43,13 +43,13 @@ function showInspector(state) {
   state.card.classList.toggle("waiting", chosen && state.detail?.id !== id);
 }
 
-// For whoever draws more of it, as the tree does with the tokens that could have stood there.
-function tellDetail({ run, detail }) {
-  const candidates = (detail?.table.rows ?? [])
+// For other components: the tree draws the alternatives of the chosen token.
+function publishDetail({ run, detail }) {
+  const alternatives = (detail?.table.rows ?? [])
     .filter((row) => !row.rest)
     .map(({ token, p, q, residual }) => ({ token, p, q, residual }));
-  const told = { run, id: detail?.id ?? null, candidates };
-  document.dispatchEvent(new CustomEvent("specviz-detail", { detail: told }));
+  const published = { run, id: detail?.id ?? null, alternatives };
+  document.dispatchEvent(new CustomEvent("specviz-detail", { detail: published }));
 }
 
 function inspectorPart(tag, className, text, attributes = {}) {
@@ -76,17 +76,17 @@ function newCard(box) {
     table: inspectorPart("table", "shares"),
     facts: inspectorPart("dl", "facts"),
   };
-  const told = inspectorPart("div", "told", "", { "aria-live": "polite", "aria-atomic": "true" });
+  const headline = inspectorPart("div", "headline", "", { "aria-live": "polite", "aria-atomic": "true" });
   const title = inspectorPart("div", "title");
   title.append(parts.glyph, " ", parts.token, " ", parts.status, " ", parts.place);
-  told.append(title, parts.sentence);
-  const steps = inspectorPart("div", "steps", "", { role: "group", "aria-label": "Which token" });
+  headline.append(title, parts.sentence);
+  const steps = inspectorPart("div", "steps", "", { role: "group", "aria-label": "Go to another token" });
   steps.append(parts.previous, parts.next, parts.close);
   const numbers = inspectorPart("div", "numbers");
   numbers.append(parts.facts, inspectorPart("p", "note", LOGPROBS), parts.sibling);
   const body = inspectorPart("div", "body");
   body.append(parts.scale.box, parts.table, numbers);
-  parts.card.append(told, steps, body);
+  parts.card.append(headline, steps, body);
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", "Decision inspector");
   box.replaceChildren(parts.hint, parts.card);

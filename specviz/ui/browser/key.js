@@ -1,6 +1,6 @@
-// A masked field. What is typed leaves it once, covered with the one-time pad that came along, and is cleared here.
-// As state, not as a trigger: a trigger is told once, and a click that follows at once can stop the run of the page that
-// was told. The number of the pad tells the server what it has had already.
+// A masked field. What is typed is sent once, encrypted with the one-time pad from the server, and cleared here.
+// As state, not as a trigger: a trigger is reported once, and a click right after it can cancel the page run that got the
+// report. The server recognises by the number of the pad what it has received already.
 export default ({ parentElement: root, data, setStateValue }) => {
   const box = root.querySelector("input");
   const [set, forget] = root.querySelectorAll("button");
@@ -9,17 +9,17 @@ export default ({ parentElement: root, data, setStateValue }) => {
     root.querySelector(".entry").hidden = held;
     root.querySelector(".held").hidden = !held;
   };
-  // A key is there already; "Change" opens the field for another one.
+  // There is a key already; "Change" opens the field for another one.
   const held = data.state === "set" || data.state === "environment";
   if (root.__state !== data.state) show(held);
   root.__state = data.state;
-  root.querySelector(".held span").textContent = data.said;
+  root.querySelector(".held span").textContent = data.text;
   forget.textContent = data.button;
-  box.placeholder = held ? "" : data.said;
+  box.placeholder = held ? "" : data.text;
   box.disabled = set.disabled = data.state === "closed";
   note.textContent = data.note;
   note.hidden = !data.note;
-  const cover = (key) =>
+  const encrypt = (key) =>
     [...key].map((byte, i) => (byte ^ parseInt(data.pad.noise.slice(2 * i, 2 * i + 2), 16)).toString(16).padStart(2, "0"));
   const send = () => {
     const key = new TextEncoder().encode(box.value.trim());
@@ -30,9 +30,9 @@ export default ({ parentElement: root, data, setStateValue }) => {
       note.hidden = false;
       return;
     }
-    setStateValue("key", { number: data.pad.number, key: cover(key).join("") });
+    setStateValue("key", { number: data.pad.number, key: encrypt(key).join("") });
   };
-  // "change" comes with Enter and when the field is left, also towards the Run button.
+  // "change" is fired by Enter and when the field loses the focus, also to the Run button.
   box.onchange = send;
   set.onclick = send;
   forget.onclick = () => {

@@ -1,4 +1,4 @@
-// Ends a library: says that it is here, and starts the components that wait for it.
+// The end of a library: marks it as loaded and starts the components that wait for it.
 export default () => {
   const shared = globalThis.__specviz;
   shared.ready.LIBRARY = true;

@@ -1,5 +1,5 @@
-export default ({ parentElement: root, data: { said } }) => {
+export default ({ parentElement: root, data: { text } }) => {
   const region = root.querySelector(".announced");
   clearTimeout(root.__later);
-  if (region.textContent !== said) root.__later = setTimeout(() => (region.textContent = said), 100);
+  if (region.textContent !== text) root.__later = setTimeout(() => (region.textContent = text), 100);
 };

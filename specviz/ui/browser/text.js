@@ -29,7 +29,7 @@ function appendText(state, items, known) {
   }
   state.box.append(added);
   state.colours.disabled = state.copy.disabled = !state.spans.length;
-  if (!state.chosen) markChosen(state); // it may have been chosen before its token was here
+  if (!state.chosen) markChosen(state); // it may have been chosen before its token arrived
 }
 
 function newToken(state, item, facts, i) {
@@ -50,7 +50,7 @@ function newToken(state, item, facts, i) {
     if (item.text.includes("\n")) span.classList.add("line-end");
     if (item.tokens.length > 1) span.classList.add("whole");
   } else {
-    span.classList.add("part"); // shares the character in front of it
+    span.classList.add("part"); // part of the character before it
   }
   return span;
 }
@@ -75,14 +75,14 @@ function newText(root) {
   return state;
 }
 
-// Made here and not sent along: what a component's message holds, every poll carries.
+// Made here: HTML in the component would be sent with every poll.
 function newFrame(frame) {
   const made = (tag, className, text, attributes = {}) => {
     const element = specviz.element(tag, className, text);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
   };
-  const how = "Click a token to look into it, or move with the arrow keys and press Enter.";
+  const how = "Click a token to inspect it, or move with the arrow keys and press Enter.";
   const box = made("div", "text", "", {
     role: "group", "aria-label": "Output, one element per token", "aria-describedby": "keys",
   });
@@ -90,14 +90,14 @@ function newFrame(frame) {
   const newest = made("button", "tool newest", "↓ Newest", button);
   const colours = made("button", "tool", "Colours", { ...button, "aria-pressed": "true" });
   const copy = made("button", "tool", "Copy text", button);
-  const said = made("span", "said", "", { role: "status" });
+  const notice = made("span", "notice", "", { role: "status" });
   const tip = made("div", "tip", "", { id: "tip", role: "tooltip" });
   const tools = made("div", "tools");
   const buttons = made("span", "buttons");
-  buttons.append(said, colours, copy);
+  buttons.append(notice, colours, copy);
   tools.append(made("span", "keys", how, { id: "keys" }), buttons);
   frame.append(tools, box, newest, tip);
-  return { box, newest, colours, copy, said, tip };
+  return { box, newest, colours, copy, notice, tip };
 }
 
 const tokenAt = (event) => event.target.closest?.(".token");
@@ -120,7 +120,7 @@ function hearPointer(state) {
   box.addEventListener("mousedown", (e) => (down = e));
   box.addEventListener("click", (e) => {
     const span = tokenAt(e);
-    const dragged = down && Math.hypot(e.clientX - down.clientX, e.clientY - down.clientY) > 4; // marks text to copy
+    const dragged = down && Math.hypot(e.clientX - down.clientX, e.clientY - down.clientY) > 4; // selects text to copy
     if (!span || dragged) return;
     span.focus({ preventScroll: true });
     chooseToken(state, span);
@@ -174,14 +174,14 @@ function stopAt(state, span) {
   span.tabIndex = 0;
 }
 
-// Marks the token that is looked at, wherever it was chosen. A draft that was dropped is not in the text: then the
-// token that came in its place is marked lightly, once the server has said which that is.
+// Marks the chosen token, wherever it was chosen. A dropped draft token is not in the text: then the token that replaced
+// it is marked lightly, once the server has sent which one that is.
 function markChosen(state) {
   const { run, id } = specviz.chosen;
-  const own = run === state.run && id !== null ? state.byId.get(id) : undefined;
-  const dropped = run === state.run && id !== null && !own;
-  const span = own ?? (dropped ? state.byId.get(state.place) : undefined);
-  const look = own ? "chosen" : "place";
+  const itself = run === state.run && id !== null ? state.byId.get(id) : undefined;
+  const dropped = run === state.run && id !== null && !itself;
+  const span = itself ?? (dropped ? state.byId.get(state.place) : undefined);
+  const look = itself ? "chosen" : "place";
   if (span === state.chosen && (!span || span.classList.contains(look))) return;
   state.chosen?.classList.remove("chosen", "place");
   state.chosen?.removeAttribute("aria-current");
@@ -189,7 +189,7 @@ function markChosen(state) {
   showRound(state, span?.__token.round);
   if (!span) return;
   span.classList.add(look);
-  if (own) span.setAttribute("aria-current", "true");
+  if (itself) span.setAttribute("aria-current", "true");
   if (!state.box.contains(state.box.getRootNode().activeElement)) stopAt(state, span);
   bringIntoBox(state.box, span);
 }
@@ -206,7 +206,7 @@ function textToEnd(state) {
   state.box.scrollTop = state.box.scrollHeight;
 }
 
-// Softly marks the tokens of one round, and no other's.
+// Marks the tokens of one round lightly, and of no other.
 function showRound(state, round) {
   if (round === state.shownRound) return;
   for (const span of state.rounds.get(state.shownRound) ?? []) span.classList.remove("round");
@@ -239,17 +239,17 @@ function tipOf({ name, facts: [, status, round, position, tokenId, draft, target
 
 // Chips are names of tokens, not text.
 async function copyText(state) {
-  const { spans, said } = state;
+  const { spans, notice } = state;
   const text = spans.filter((s) => !s.classList.contains("chip")).map((s) => s.textContent).join("");
   const copied = await toClipboard(text).then(() => true, () => false);
-  said.textContent = copied ? "Copied." : "The browser does not allow it: mark the text and copy it.";
-  clearTimeout(state.saidEnds);
-  state.saidEnds = setTimeout(() => (said.textContent = ""), 4000);
+  notice.textContent = copied ? "Copied." : "The browser does not allow copying: select the text and copy it.";
+  clearTimeout(state.noticeEnds);
+  state.noticeEnds = setTimeout(() => (notice.textContent = ""), 4000);
 }
 
 async function toClipboard(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // A page that came over plain HTTP from another machine has no clipboard of its own.
+  // A page over plain HTTP from another machine has no clipboard API.
   const field = specviz.element("textarea", "");
   field.value = text;
   document.body.append(field);

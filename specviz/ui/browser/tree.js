@@ -1,6 +1,6 @@
-// One vis-network instance per page, fed with deltas. `nodes` holds every node, as the server knows them; `drawn` and
-// `edges` hold what the canvas shows: what is neither folded away nor filtered out, chips of folded rounds, and the
-// alternatives of the chosen node.
+// One vis-network instance per page, fed with deltas. `nodes` holds every node of the run; `drawn` and `edges` hold what
+// is on the canvas: nodes that are neither folded nor filtered out, chips of folded rounds, and the alternatives of the
+// chosen node.
 specviz.tree = (component) => {
   const { parentElement: root, data } = component;
   const state = (root.__specviz ??= newTree(root));
@@ -37,7 +37,7 @@ function newTree(root) {
   const forgetChoice = listenForChoices(state);
   listenToView(state);
   listenToKeys(state);
-  // The box's own colour changes with the page's theme, in a transition too short to be seen.
+  // The box's colour changes with the page's theme, in an invisibly short transition: its end event reports a new theme.
   box.addEventListener("transitionend", () => paintTree(state));
   buildTools(state);
   state.network.on("beforeDrawing", (canvas) => {
@@ -50,11 +50,11 @@ function newTree(root) {
     rememberView(state);
   });
   state.forget = forgetChoice;
-  box.__specviz = state; // tests and tools/screenshot.py look at the network through this
+  box.__specviz = state; // for tests and tools/screenshot.py
   return state;
 }
 
-// What a person has set up outlives the component: by run, for as long as the page is there.
+// The user's view settings outlive the component: one entry per run, as long as the page is open.
 function treeMemory(run) {
   const all = (specviz.treeMemories ??= new Map());
   if (!all.has(run)) {

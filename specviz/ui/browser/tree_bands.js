@@ -1,4 +1,4 @@
-// Rounds as bands behind the tree, with a head that says what became of each. Only what is in view is drawn.
+// Rounds as bands behind the tree, with a heading each. Only rounds in view are drawn.
 const HEAD = 22; // pixels
 
 function drawBands(state, canvas) {
@@ -15,7 +15,7 @@ function drawBands(state, canvas) {
   }
 }
 
-// Between an open block and the chips behind it there may be a long line: say what is folded there.
+// Between an open block and the chips after it there may be a long line: label it.
 function drawGaps(state, canvas) {
   const { left, right, scale } = viewOf(state);
   canvas.save();
@@ -31,7 +31,7 @@ function drawGaps(state, canvas) {
   canvas.restore();
 }
 
-// The heads lie over the nodes, at the top of the box, in pixels of the screen.
+// The headings are above the nodes, at the top of the box, in screen pixels.
 function drawHeads(state, canvas) {
   const view = viewOf(state);
   const { left, right, top, scale } = view;
@@ -53,7 +53,7 @@ function drawHead(state, canvas, round, { left, right, scale }) {
   canvas.globalAlpha = chosen ? 0.18 : 0.09;
   canvas.fillStyle = chosen ? state.colours.primary : state.colours.text;
   if (chosen || (round.round % 2 === 0 && to - from >= 6)) canvas.fillRect(from, 0, to - from, HEAD);
-  // A head stays in view as long as its band does, and says as much as there is room for.
+  // A heading stays in view as long as its band, with as much text as there is room for.
   const start = Math.max(from, 0);
   const room = Math.min(to, (right - left) * scale) - start - 12;
   canvas.globalAlpha = chosen ? 1 : 0.8;
@@ -64,7 +64,7 @@ function drawHead(state, canvas, round, { left, right, scale }) {
   if (fits || far) canvas.fillText(fits ?? round.round + 1, start + 6, HEAD / 2 + 0.5);
 }
 
-// What a head may say, longest first.
+// The possible headings, longest first.
 function headsOf({ round, drafted, accepted, tested }) {
   const number = round + 1;
   if (!drafted) return [`round ${number} · no draft`, `${number}`];
@@ -80,7 +80,7 @@ function viewOf(state) {
   return { left, top, right, bottom, scale: state.network.getScale() };
 }
 
-// The round at this x, by halving: a round's columns follow those of the one before.
+// The round at this x, by binary search: rounds are ordered by their columns.
 function roundAt(state, x) {
   let [low, high] = [0, state.rounds.length - 1];
   while (low < high) {
@@ -91,7 +91,7 @@ function roundAt(state, x) {
   return low;
 }
 
-// The open rounds that reach into left … right.
+// The open rounds that overlap left … right.
 function* roundsBetween(state, left, right) {
   for (let at = roundAt(state, left); at < state.rounds.length; at += 1) {
     const [from, to] = bandOf(state.rounds[at]);

@@ -1,4 +1,4 @@
-// The chosen node: chosen here by click, elsewhere by others; and what could have stood in its place.
+// The chosen node, and the alternatives at its position.
 const chosenIn = (state) => (specviz.chosen.run === state.run ? specviz.chosen.id : null);
 
 // Returns the function that stops listening.
@@ -15,7 +15,7 @@ function listenForChoices(state) {
   const forget = specviz.onChoice(state.root, (run, id) => {
     if (run !== state.run) return;
     drawChoice(state);
-    // A choice that came with the page, after a reload, moves nothing.
+    // A choice that was restored after a reload does not move the view.
     if (id !== null && !state.choosing && specviz.chosen.at > 0) reveal(state, id);
   });
   const detailed = () => drawGhosts(state);
@@ -54,7 +54,7 @@ function drawRing(state, canvas) {
   canvas.restore();
 }
 
-// Alternatives stand above the spine, two by two, the most probable ones lowest. They are no nodes of the tree.
+// Alternatives are drawn above the spine in rows of two, the most probable ones lowest. They are not nodes of the tree.
 const GHOST = { across: 64, down: 30, first: 58, width: 104 };
 const ghostTop = (state) => Math.min(0, ...state.ghosts.map((ghost) => ghost.y - 20));
 
@@ -63,7 +63,7 @@ function drawGhosts(state) {
   const node = id === null ? null : state.nodes.get(id);
   const detail = specviz.detail;
   const wanted = state.memory.alternatives && node && isShown(state, node) && detail?.run === state.run && detail.id === id;
-  const ghosts = wanted ? detail.candidates.slice(0, 10).map((candidate, i) => ghostOf(state, node, candidate, i)) : [];
+  const ghosts = wanted ? detail.alternatives.slice(0, 10).map((alternative, i) => ghostOf(state, node, alternative, i)) : [];
   if (JSON.stringify(ghosts) === JSON.stringify(state.ghosts)) return;
   const gone = state.ghosts.map((ghost) => ghost.id);
   state.ghosts = ghosts;
@@ -94,7 +94,7 @@ const ghostEdge = (state, node, id) => ({
   id, from: standIn(state, node.parent), to: id, dashes: [2, 4], width: 1, color: { color: state.colours.text, opacity: 0.25 },
 });
 
-// Alternatives that would stand above the box bring the view down to them; x stays.
+// Moves the view up to alternatives that would be outside the box; x stays.
 function makeRoom(state) {
   if (!state.ghosts.length) return;
   const { top, bottom, scale } = viewOf(state);

@@ -1,13 +1,13 @@
-// Older rounds fold, a block of them into one chip, so that a long run stays readable and cheap to draw.
+// Older rounds are folded, a block of rounds into one chip, so that a long run stays readable and fast to draw.
 //
-// Where things stand: an open round is always at its own columns, which never change. The chips of neighbouring folded
-// blocks are packed against the right end of the columns that these blocks had. A block has at least one token in each
-// of its rounds, so its columns are wider than a chip: a row of chips lies within the columns of its own blocks, and
-// nothing can overlap, whichever blocks are open. Opening a block puts it back at its own columns; the chips in front of
-// it move up against its left end, those behind it stay.
+// Positions: an open round is always at its own columns, which never change. The chips of neighbouring folded blocks are
+// packed at the right end of the columns of these blocks. Each round of a block has at least one token, so a block's
+// columns are wider than a chip: a row of chips lies within the columns of its own blocks, and nothing overlaps,
+// whichever blocks are open. An opened block is back at its own columns; the chips before it move to its left end, and
+// those after it stay.
 //
-// Rounds fold of themselves only while the view follows the end: whoever has moved away is not disturbed. What a person
-// has opened stays open until asked to fold.
+// Rounds are folded automatically only while the view follows the end, so that a moved view is not disturbed. A block
+// that the user has opened stays open until "Fold older rounds".
 const BLOCK = 20; // rounds
 const OPEN = 40; // the newest rounds, which never fold
 const CHIP = { width: 196, pitch: 232 };
@@ -17,14 +17,14 @@ const chipId = (block) => "chip:" + block;
 const isFolded = (state, round) => state.memory.folded.has(blockOf(round));
 const foldable = (state) => Math.max(0, blockOf(state.rounds.length - OPEN));
 
-// Fold what has become old since the last time.
+// Fold the rounds that have become old since the last call.
 function foldOlder(state) {
   const blocks = [];
   for (; state.memory.foldedTo < foldable(state); state.memory.foldedTo += 1) blocks.push(state.memory.foldedTo);
   fold(state, blocks);
 }
 
-// Fold everything that is old, also what a person had opened.
+// Fold all old rounds, also opened ones.
 function foldAll(state) {
   state.memory.foldedTo = foldable(state);
   fold(state, [...Array(foldable(state)).keys()]);
@@ -51,11 +51,11 @@ function unfold(state, block) {
   atOnce(state, () => {
     drawNodes(state, state.nodes.get(idsOf(state, block)));
     placeChips(state);
-    drawChoice(state); // it may have been chosen while it was folded away
+    drawChoice(state); // it may have been chosen while it was folded
   });
 }
 
-// A person has clicked a chip: its right end stays where it is on the screen, and the block grows out of it leftwards.
+// The user has clicked a chip: its right end stays at its place on the screen, and the block opens to the left.
 function openChip(state, block) {
   const { x, y } = state.network.getViewPosition();
   const shift = rightEnd(state, block) - (state.chips.get(block) + CHIP.pitch / 2);
@@ -68,16 +68,16 @@ const roundsOf = (state, block) => state.rounds.slice(block * BLOCK, (block + 1)
 const idsOf = (state, block) => roundsOf(state, block).flatMap((round) => [...round.ids]);
 const rightEnd = (state, block) => (state.rounds[block * BLOCK + BLOCK - 1].to + 0.5) * specviz.treeLayout.column;
 
-// Where the tree begins: with its first token, or with the chip of the first block.
+// The left end of the tree: its first token, or the chip of the first block.
 const leftEnd = (state) => (state.chips.has(0) ? state.chips.get(0) - CHIP.width / 2 : 0);
 
-// What an edge comes from: the node itself, or the chip that it is folded into.
+// The start of an edge: the node itself, or the chip into which it is folded.
 function standIn(state, id) {
   const node = state.nodes.get(id);
   return node && isFolded(state, node.round) ? chipId(blockOf(node.round)) : id;
 }
 
-// Pack all chips and join each block to the one before it. Costs the blocks, not the nodes.
+// Pack all chips and connect each block to the one before it. The cost grows with blocks, not nodes.
 function placeChips(state) {
   const places = new Map();
   let right;

@@ -1,13 +1,13 @@
-// The tree by keyboard: arrows walk from token to token, and the inspector follows.
-const KEYS_SAID =
-  "Token tree. Left and right arrow keys walk along the text, down and up go to dropped tokens and back, " +
-  "Home and End go to the first and the last token. Plus and minus zoom, F follows the newest token, Escape chooses none.";
+// The tree by keyboard: arrow keys go from token to token, and the inspector follows.
+const KEYS_HELP =
+  "Token tree. Left and right arrow keys go along the text, down and up go to dropped tokens and back, " +
+  "Home and End go to the first and the last token. Plus and minus zoom, F follows the newest token, Escape clears the choice.";
 
 function listenToKeys(state) {
   state.box.tabIndex = 0;
   state.box.setAttribute("role", "application");
-  state.box.setAttribute("aria-label", KEYS_SAID);
-  const doings = {
+  state.box.setAttribute("aria-label", KEYS_HELP);
+  const actions = {
     ArrowRight: () => step(state, 1), ArrowLeft: () => step(state, -1),
     ArrowDown: () => stepDown(state, 1), ArrowUp: () => stepDown(state, -1),
     Home: () => walkTo(state, spineNode(state, 0)), End: () => walkTo(state, lastOnSpine(state)),
@@ -15,9 +15,9 @@ function listenToKeys(state) {
     f: () => followEnd(state), F: () => followEnd(state), Escape: () => chooseHere(state, null),
   };
   state.box.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !doings[event.key]) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !actions[event.key]) return;
     event.preventDefault();
-    doings[event.key]();
+    actions[event.key]();
   });
 }
 
@@ -39,7 +39,7 @@ function lastOnSpine(state) {
   }
 }
 
-// Along the spine, or along a dropped branch, from whose start one comes back to the spine.
+// Along the spine, or along a dropped branch; from the start of a branch back to the spine.
 function step(state, by) {
   const here = state.nodes.get(chosenIn(state) ?? -1);
   if (!here) return walkTo(state, lastOnSpine(state));

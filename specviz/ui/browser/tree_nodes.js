@@ -1,4 +1,4 @@
-// How a token of the tree looks: from the facts of a row to what vis-network draws.
+// From a row of the tree to the node that vis-network draws.
 function treeNode(state, facts) {
   const { column, lane } = specviz.treeLayout;
   const title = specviz.element("div", "tip", treeTip(facts, state.rounds[facts.round].from));
@@ -10,7 +10,7 @@ const shortLabel = (label, longest = 12) => {
   return signs.length <= longest ? label : signs.slice(0, longest - 1).join("") + "…";
 };
 
-// As in specviz/views/words.py: what is not known never looks like zero. Infinite numbers arrive as text.
+// As in specviz/views/words.py: an unknown value never looks like zero. Infinite numbers arrive as text.
 specviz.number = (value, digits = 2, unit = "") => {
   if (value === null || value === undefined) return "n/a";
   if (typeof value === "string") return value;
@@ -30,13 +30,13 @@ function treeTip(facts, from) {
   ].join("\n");
 }
 
-// vis-network draws all anew after every change of a set. `doing` changes several; one drawing comes after them.
-function atOnce(state, doing) {
+// vis-network redraws everything after each change of a set. `change` makes several; one redraw follows.
+function atOnce(state, change) {
   const { emitter } = state.network.body;
   state.depth = (state.depth ?? 0) + 1;
   if (state.depth === 1) emitter.emit("_blockRedraw");
   try {
-    doing();
+    change();
   } finally {
     state.depth -= 1;
     if (state.depth === 0) {
@@ -48,15 +48,15 @@ function atOnce(state, doing) {
 
 const isShown = (state, node) => !isFolded(state, node.round) && !state.memory.off.has(node.status);
 
-// Put these on the canvas. vis-network draws what lies in view by a box that it measures while it draws: what is new, or
-// has moved, would come a drawing late.
+// Puts these on the canvas. vis-network draws the nodes in view by bounding boxes that it measures while it draws: new or
+// moved nodes would be drawn one frame late.
 function put(state, items) {
   state.drawn.update(items);
   const canvas = state.network.canvas.getContext();
   for (const { id } of items) state.network.body.nodes[id].updateBoundingBox(canvas);
 }
 
-// Bring these nodes onto the canvas, or off it. One update of each set, however many there are.
+// Adds these nodes to the canvas, or removes them. One update per set, however many nodes there are.
 function drawNodes(state, nodes) {
   const shown = nodes.filter((node) => isShown(state, node));
   const hidden = nodes.filter((node) => !isShown(state, node)).map((node) => node.id);
@@ -72,7 +72,7 @@ function drawNodes(state, nodes) {
 function drawnNode(state, node) {
   const look = specviz.looks[node.status];
   const { background, text } = state.colours;
-  // The outline keeps its contrast whatever the acceptance probability; the inside tells that.
+  // The outline keeps its contrast; the fill shows the acceptance probability.
   const colour = { background: mixed(background, look.colour, node.strength), border: mixed(look.colour, text, 0.3) };
   return {
     id: node.id, label: fittingLabel(state, node.label), title: node.title, x: node.x, y: node.y, size: node.size,
@@ -86,7 +86,7 @@ function drawnEdge(state, node) {
   return { id: node.id, from: standIn(state, node.parent), to: node.id, dashes: look.dashes, color };
 }
 
-// A label that leaves its neighbours their columns.
+// The label cut to the width of a column.
 function fittingLabel(state, label) {
   const widest = specviz.treeLayout.column - 6;
   const { pen } = state;
@@ -96,7 +96,7 @@ function fittingLabel(state, label) {
   return signs.join("") + "…";
 }
 
-// Reads the page's colours; a change of theme paints everything anew.
+// Reads the page's colours; a change of theme redraws everything.
 function paintTree(state) {
   const text = specviz.css(state.root, "--st-text-color", "#31333F");
   const background = specviz.css(state.root, "--st-background-color", "#ffffff");

@@ -17,13 +17,13 @@ function buildTools(state) {
   before.setAttribute("aria-label", "Previous round");
   after.setAttribute("aria-label", "Next round");
   const of = specviz.element("span", "of");
-  const alternatives = tool("Alternatives", "Show what else could have stood in the chosen token's place", () => {
+  const alternatives = tool("Alternatives", "Show other tokens that were possible at the chosen position", () => {
     state.memory.alternatives = !state.memory.alternatives;
     drawGhosts(state);
     drawTools(state);
   });
   const foldThem = tool("Fold older rounds", "Fold all but the newest rounds", () => (foldAll(state), drawTools(state)));
-  const whole = tool("Whole tree", "Show all of it", () => showWhole(state));
+  const whole = tool("Whole tree", "Fit the whole tree into view", () => showWhole(state));
   const follow = tool("Follow", "Keep the newest token in view", () => {
     if (!state.follow) return followEnd(state);
     release(state);
@@ -72,7 +72,7 @@ function toggle(state, statuses) {
   drawTools(state);
 }
 
-// Bring tools and legend up to date. Called at every message, so it touches only what differs.
+// Updates tools and legend. Called at every message, so it changes only what differs.
 function drawTools(state) {
   const { tools, memory } = state;
   const [last, present] = [state.rounds.length, presentRound(state) + 1];

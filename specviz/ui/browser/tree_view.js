@@ -1,4 +1,4 @@
-// Where the view is: it follows the newest token until a person moves it, and goes where it is asked to.
+// The position of the view: it follows the newest token until the user moves it.
 const SCALE = 0.85;
 
 function listenToView(state) {
@@ -10,7 +10,7 @@ function listenToView(state) {
   state.network.on("zoom", moved);
   state.network.on("dragEnd", () => drawTools(state));
   state.network.on("doubleClick", () => {
-    // Somebody who opens a chip with two clicks wants to see what was in it.
+    // A double click on a chip opens it and must not move the view.
     if (Date.now() - (state.openedAt ?? 0) > 600) followEnd(state);
   });
 }
@@ -27,7 +27,7 @@ function followEnd(state) {
 
 function goToEnd(state) {
   const { clientWidth: width, clientHeight: height } = state.box;
-  // The newest token stands at four fifths of the width; a tree that still fits is shown from its start.
+  // The newest token is at four fifths of the width; a tree that fits is shown from its start.
   const x = Math.max(state.endX - (0.3 * width) / SCALE, (0.5 * width - 60) / SCALE);
   const y = Math.min(restingY(state), ghostTop(state) + (0.5 * height - HEAD - 8) / SCALE);
   state.network.moveTo({ position: { x, y }, scale: SCALE });
@@ -48,13 +48,13 @@ function jumpTo(state, number) {
 
 const restingY = (state) => Math.min(state.endY, 240) / 2 + 10;
 
-// The round that the view is at: the one that was jumped to, the newest one, or the one in the middle.
+// The round in view: the one that was jumped to, the newest one, or the one in the middle.
 function presentRound(state) {
   if (state.memory.round !== undefined) return state.memory.round;
   return state.follow ? state.rounds.length - 1 : roundAt(state, state.network.getViewPosition().x);
 }
 
-// vis-network's own fit counts nodes that it has not drawn yet as if they stood at 0, 0.
+// vis-network's own fit takes nodes that it has not drawn yet to be at 0, 0.
 function showWhole(state) {
   release(state);
   const { clientWidth: width, clientHeight: height } = state.box;

@@ -1,1 +1,1 @@
-"""The browser's half of the page: one file per component, its script and style under `ui/browser`."""
+"""The browser components: one file per component; scripts and styles are in `ui/browser`."""

@@ -1,8 +1,8 @@
-"""How a component's script reaches the page: a library once, what is polled in a few hundred bytes.
+"""How a component's script reaches the page.
 
-A library travels once, with the page; what is polled carries a thin script and a delta. Inlined in the polled
+A library is sent once, with the page; a polled component has a small script and a delta. Inlined in the polled
 component, vis-network alone would cost 476 kB per poll. Both libraries come from installed Python packages, so the page
-works with the network cut.
+works without a network.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ component = st.components.v2.component
 
 
 def ours(name: str) -> str:
-    """A script or style of our own."""
+    """The text of a script or style in `ui/browser`."""
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
 def library(name: str, bundle: Path, *scripts: str, constants: str = "") -> str:
-    """The script that brings a bundle and our renderers into the page, and starts the components that wait for it.
+    """The script that loads a bundle and our renderers, and starts the components that wait for them.
 
-    The renderers' styles are among the `constants`: in the polled components they would cost kilobytes per poll.
+    The renderers' styles are part of `constants`: in the polled components they would cost kilobytes per poll.
     """
     parts = [bundle.read_text(encoding="utf-8"), ours("feed.js"), constants, *map(ours, scripts), ours("library.js")]
     return "\n".join(parts).replace("LIBRARY", name)
@@ -39,19 +39,19 @@ def styles(*renderers: str) -> dict[str, str]:
 
 
 def start(library: str, renderer: str) -> str:
-    """The polled component's script: calls a renderer once its library is here."""
+    """The polled component's script: calls a renderer once its library is loaded."""
     return ours("start.js").replace("LIBRARY", library).replace("RENDERER", renderer)
 
 
 def state_of(key: str) -> dict[str, Any]:
-    """What the component of this key has reported last, name → value."""
+    """The last report of the component with this key, name → value."""
     return dict(st.session_state.get(key) or {})
 
 
 def need(key: str) -> Need | None:
-    """What the component of this key lacks, if it has said so."""
+    """What the component with this key lacks, if it has reported that."""
     return cast("Need | None", state_of(key).get("need"))
 
 
 def nothing() -> None:
-    """A component reports state only where it has a callback; the next poll reads it."""
+    """An empty callback: a component reports state only with a callback. The next poll reads the state."""

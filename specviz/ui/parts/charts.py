@@ -1,4 +1,4 @@
-"""Plotly charts, redrawn in place: those of a run beside the tree and below, and those of other pages."""
+"""Plotly charts, redrawn in place: those of a run, and rows of charts on other pages."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def key_of(place: Place) -> str:
 
 
 def show_charts(place: Place, message: dict[str, Any]) -> None:
-    """Draw the charts on by a message of `views.charts`; `shown` in it names all that the run has, in order."""
+    """Send a message of `views.charts` to the charts of a place; its `shown` names all charts of the run, in order."""
     _charts(key=key_of(place), data=message, on_need_change=assets.nothing)
 
 
 def show_row(key: str, charts: Mapping[str, Chart]) -> None:
-    """Draw these charts in a row, by their names; all of them travel whenever one has changed.
+    """Draw these charts in a row; all of them are sent whenever one has changed.
 
-    No message needs another one, so that one may get lost.
+    Each message is complete, so one may get lost.
     """
     items = [{"name": name, "figure": chart.to_json()} for name, chart in charts.items()]
     drawn, rev, sent = st.session_state.get(f"{key}_sent") or (secrets.token_hex(4), 0, None)

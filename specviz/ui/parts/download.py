@@ -1,6 +1,6 @@
-"""A button that saves a text: made when it is asked for, sent once, and held by nobody afterwards.
+"""A button that saves a text. The text is made at the click, sent once, and not kept.
 
-Streamlit's own download button keeps its file under an address that a page which runs again and again soon forgets.
+Streamlit's own download button keeps its file at an address that is soon gone on a page that polls.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ICON = (
     '<path d="M12 16l-5-5 1.4-1.4 2.6 2.6V4h2v8.2l2.6-2.6L17 11zM4 20v-5h2v3h12v-3h2v5z"/></svg>'
 )
 
-#: A question that comes this often, seconds apart, has had its answer lost.
+#: A request that arrives this often, seconds apart, has lost its answer.
 _LOST_AFTER = 3
 
 _download = assets.component(
@@ -36,14 +36,14 @@ def show_download(
     """Draw the button. It is a fragment of its own: a click runs nothing else.
 
     Args:
-        make: gives the text, each time that it is asked for.
+        make: makes the text, once per request.
         name: of the file that is saved. key: one per button of a page.
     """
 
     @st.fragment
     def download() -> None:
         data: dict[str, Any] = {"key": key, "label": label, "help": help}
-        # Read before it is drawn: what is asked comes with this run alone.
+        # Read before the component is drawn: the request comes with this run only.
         ask = assets.state_of(key).get("ask")
         if ask and _is_new(key, ask["asked"], ask["times"]):
             data |= {"asked": ask["asked"], "text": make(), "name": name, "mime": mime}
@@ -53,7 +53,7 @@ def show_download(
 
 
 def _is_new(key: str, asked: str, times: int) -> bool:
-    """Whether a question is to be answered: the first time that it comes, and if its answer seems to be lost."""
+    """Whether to answer a request: the first time that it arrives, and when its answer seems to be lost."""
     answered = f"{key}_answered"
     before = st.session_state.get(answered)
     st.session_state[answered] = asked

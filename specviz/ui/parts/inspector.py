@@ -1,4 +1,4 @@
-"""The decision inspector: what is known about the token that is looked at."""
+"""The decision inspector: what is known about the chosen token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A masked field that covers what is typed before it leaves the browser."""
+"""A masked field that encrypts what is typed before it leaves the browser."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ _key_field = assets.component(
 
 
 def show_key_field(key: str, data: dict[str, Any], on_change: Callable[[], None]) -> None:
-    """Draw the masked field; what it sends is in the session state under `key` until the page has run."""
+    """Draw the masked field; what it sends is in the session state under `key`, encrypted."""
     _key_field(key=key, data=data, on_key_change=on_change, on_forget_change=on_change)

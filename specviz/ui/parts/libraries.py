@@ -17,7 +17,7 @@ _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 _STYLES = {name: palette.css_variables() + sheet for name, sheet in assets.styles("tree", "text", "inspector").items()}
 
-#: The token tree, one idea each; they share one scope with everything else of the library.
+#: The scripts of the token tree; they share one scope with the rest of the library.
 _TREE = (
     "tree.js", "tree_nodes.js", "tree_fold.js", "tree_bands.js", "tree_view.js", "tree_choice.js", "tree_keys.js",
     "tree_toolbar.js",
@@ -40,7 +40,7 @@ VIS_SCRIPT = assets.library(
 _vis = assets.component("specviz_vis", js=VIS_SCRIPT)
 _plotly = assets.component(
     "specviz_plotly",
-    # The charts' style comes once, with the library, into the document: with every poll it would cost more than that.
+    # The charts' style is sent once, with the library, and not with every poll.
     isolate_styles=False,
     css=assets.ours("charts.css"),
     js=assets.library("plotly", _PLOTLY, "charts.js"),
@@ -48,11 +48,11 @@ _plotly = assets.component(
 
 
 def load_libraries() -> None:
-    """Bring both into the page. Once per page, outside every fragment."""
+    """Load both. Once per page, outside every fragment."""
     _vis(key="library_vis")
     load_plotly()
 
 
 def load_plotly() -> None:
-    """Bring Plotly alone, for a page without a tree."""
+    """Load only Plotly, for a page without a tree."""
     _plotly(key="library_plotly")

@@ -1,6 +1,6 @@
-"""What a screen reader reads out while a run goes on. Nothing of it is seen.
+"""An invisible status line that screen readers read out during a run.
 
-What is in a live region from its beginning is not read out, so the words come into it a moment after it is there.
+Text that a live region has from the start is not read out, so the script sets it a moment later.
 """
 
 from __future__ import annotations
@@ -13,6 +13,6 @@ _status = assets.component(
 )  # fmt: skip
 
 
-def show_status(said: str) -> None:
-    """Have these words read out, if they are others than before."""
-    _status(key="status", data={"said": said})
+def show_status(text: str) -> None:
+    """Have this text read out, if it differs from the last one."""
+    _status(key="status", data={"text": text})

@@ -1,4 +1,4 @@
-"""The output, one element per token, written on by deltas."""
+"""The output, one element per token, extended by deltas."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _text = assets.component(
 
 
 def show_text(message: dict[str, Any]) -> None:
-    """Write the text on by a message of `views.text`.
+    """Send a message of `views.text`.
 
-    `placeholder` in it stands where there is no text; `selected` is the id of the node that is looked at, and `place`
-    that of the node which stands for it in the text.
+    Its `placeholder` is shown where there is no text; `selected` is the id of the chosen node, and `place` that of the
+    node which stands for it in the text.
     """
     _text(key="text", data=message, on_need_change=assets.nothing, on_selected_change=assets.nothing)

@@ -6,7 +6,7 @@ from typing import Any
 
 from specviz.ui.parts import assets
 
-#: The script fills it: what stands here travels with every poll.
+#: Filled by the script: this HTML is sent with every poll.
 HTML = '<div class="tools"></div><div class="network"></div><div class="legend"></div><div class="hint"></div>'
 
 _tree = assets.component(
@@ -17,5 +17,5 @@ _tree = assets.component(
 
 
 def show_tree(message: dict[str, Any]) -> None:
-    """Draw the tree on by a message of `views.tree`; `selected` in it is the id of the node that is looked at."""
+    """Send a message of `views.tree`; its `selected` is the id of the chosen node."""
     _tree(key="tree", data=message, on_need_change=assets.nothing, on_selected_change=assets.nothing)

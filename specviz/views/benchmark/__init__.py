@@ -1,1 +1,1 @@
-"""A benchmark as charts, a table and sentences: pure functions from rows to what the page draws."""
+"""A benchmark as charts and a table: pure functions of its rows."""

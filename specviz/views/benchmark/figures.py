@@ -7,10 +7,10 @@ from typing import Any
 
 from specviz.bench.sweep.rows import BenchRow
 from specviz.views import words
-from specviz.views.figures.frame import Chart, axis, layout, legend, plain, said, say_not_known
+from specviz.views.figures.frame import Chart, axis, label, layout, legend, plain, show_not_known
 from specviz.views.palette import BAD, GOOD, NEUTRAL
 
-#: From slower to faster than plain decoding: colours of Okabe and Ito, so light that dark letters are read on them.
+#: From slower to faster than plain decoding: Okabe-Ito colours, light enough for dark text.
 _SLOWER, _EVEN, _FASTER = "#E8A173", "#F4F4F2", "#7FB8DE"
 _ON_COLOUR = "#1A1A1A"
 #: Colour and marker of each draft, in the order of the plan.
@@ -19,29 +19,29 @@ _LINES = (
     ("#56B4E9", "star"), ("#7E6BB5", "x"),
 )  # fmt: skip
 _MOST_BARS = 12
-#: Fewer drafts than this say little of a position.
+#: A position that fewer drafts reached is drawn hollow.
 _FEW = 10
 NOTHING = "nothing was measured yet"
 
 
 def speculative(rows: Sequence[BenchRow], temperature: float, rule: str) -> list[BenchRow]:
-    """The rows of drafts at this temperature and rule that something is known of."""
+    """The rows with a draft at this temperature and rule that have at least one run."""
     return [
         r for r in rows if not r.cell.baseline and r.trials and (r.cell.temperature, r.cell.rule) == (temperature, rule)
     ]
 
 
 def speed_map(rows: Sequence[BenchRow]) -> Chart:
-    """Speed-up of every draft at every K; a cell is empty where it is not measured."""
+    """Speed-up of every draft at every K; a cell that is not measured is empty."""
     drafts, ks = list(dict.fromkeys(r.cell.draft for r in rows)), sorted({r.cell.k for r in rows})
-    found = {(r.cell.draft, r.cell.k): r.speedup for r in rows}
-    values = [[found.get((d, k)) for k in ks] for d in drafts]
-    known = [v for v in found.values() if v is not None]
+    speedups = {(r.cell.draft, r.cell.k): r.speedup for r in rows}
+    values = [[speedups.get((d, k)) for k in ks] for d in drafts]
+    known = [v for v in speedups.values() if v is not None]
     title, drawn = "Speed-up, draft × K", layout(90 + 44 * max(1, len(drafts)), (150, 10, 6, 44))
     drawn["xaxis"] = axis("K", {"type": "category", "showgrid": False})
     drawn["yaxis"] = axis("", {"type": "category", "showgrid": False, "autorange": "reversed", "ticklabelstandoff": 6})
     if not known:
-        say_not_known(drawn)
+        show_not_known(drawn)
         return Chart(title, NOTHING, NOTHING, [], drawn)
     far = max(0.05, *(abs(v - 1) for v in known))
     data = {
@@ -59,11 +59,12 @@ def speed_map(rows: Sequence[BenchRow]) -> Chart:
     }
     # As annotations: Plotly.react does not always redraw a cell's own text. Bold above 1: colour is not the only cue.
     drawn["annotations"] = [
-        # By rank: a K as text would be read as a place on the axis.
-        said(f"<b>{v:.2f}</b>" if v > 1 else f"{v:.2f}", at, row, size=12) | {"font": {"size": 12, "color": _ON_COLOUR}}
+        # By index: a K as text would be read as a value on the axis.
+        label(f"<b>{v:.2f}</b>" if v > 1 else f"{v:.2f}", at, row, size=12)
+        | {"font": {"size": 12, "color": _ON_COLOUR}}
         for row, d in enumerate(drafts)
         for at, k in enumerate(ks)
-        if (v := found.get((d, k))) is not None
+        if (v := speedups.get((d, k))) is not None
     ]
     best = max((r for r in rows if r.speedup is not None), key=lambda r: r.speedup or 0.0)
     note = f"best: {_name(best.cell.draft)}, K = {best.cell.k}, {words.number(best.speedup, 2)} ×"
@@ -72,7 +73,7 @@ def speed_map(rows: Sequence[BenchRow]) -> Chart:
 
 
 def speed_bars(rows: Sequence[BenchRow], plain_name: str) -> Chart:
-    """The fastest cells with their 95 % intervals, and a line where plain decoding stands."""
+    """The fastest cells with their 95 % intervals, and a line at plain decoding."""
     ranked = sorted((r for r in rows if r.speedup is not None), key=lambda r: r.speedup or 0.0)[-_MOST_BARS:]
     title, drawn = (
         f"Speed-up against {plain_name}, 95 % interval",
@@ -82,7 +83,7 @@ def speed_bars(rows: Sequence[BenchRow], plain_name: str) -> Chart:
     drawn["yaxis"] = axis("", {"type": "category", "showgrid": False, "ticklabelstandoff": 6})
     if not ranked:
         drawn["xaxis"] = axis("×")
-        say_not_known(drawn)
+        show_not_known(drawn)
         return Chart(title, NOTHING, NOTHING, [], drawn)
     names = [_cell(r) for r in ranked]
     values = [round(r.speedup or 0.0, 4) for r in ranked]
@@ -118,13 +119,13 @@ def speed_bars(rows: Sequence[BenchRow], plain_name: str) -> Chart:
             "line": {"color": "@text", "width": 1, "dash": "dot"},
         }
     ]
-    note = f"green: above 1 beyond chance; grey: not beyond chance; red: below 1. {len(ranked)} of {len(rows)} cells"
+    note = f"green: interval above 1; grey: contains 1; red: below 1. {len(ranked)} of {len(rows)} cells"
     listed = "; ".join(f"{_cell(r)} {words.number(r.speedup, 2)}{_within(r)}" for r in reversed(ranked))
     return Chart(title, note, listed, [bars], drawn)
 
 
 def positions(rows: Sequence[BenchRow]) -> Chart:
-    """Acceptance by position of each draft, at its largest K: of the drafts that reached the position."""
+    """Acceptance by position of each draft at its largest K: accepted of the drafts that reached the position."""
     longest = _largest_k(rows)
     title, drawn = "Acceptance by position, %", layout(250, (44, 10, 8, 78))
     drawn |= {"showlegend": True, "legend": legend(-0.3)}
@@ -147,7 +148,7 @@ def positions(rows: Sequence[BenchRow]) -> Chart:
         for r, (colour, symbol) in zip(longest, _styles(len(longest)), strict=True)
     ]
     if not any(r.reached for r in longest):
-        say_not_known(drawn)
+        show_not_known(drawn)
         return Chart(title, NOTHING, NOTHING, [], drawn)
     listed = "; ".join(f"{_name(r.cell.draft)}: " + ", ".join(map(words.percent, r.by_position)) for r in longest)
     few = f"; hollow: fewer than {_FEW} did" if any(n < _FEW for r in longest for n in r.reached) else ""
@@ -176,7 +177,7 @@ def domains(rows: Sequence[BenchRow]) -> Chart:
     data = [_domain_bars(r, names, colour) for r, (colour, _) in zip(best, _styles(len(best)), strict=True)]
     if not any(d.speedup is not None for r in best for d in r.domains.values()):
         drawn.pop("shapes")
-        say_not_known(drawn)
+        show_not_known(drawn)
         return Chart(title, NOTHING, NOTHING, [], drawn)
     listed = "; ".join(
         f"{_cell(r)}: " + ", ".join(f"{plain(n)} {words.number(d.speedup, 2)}" for n, d in r.domains.items())

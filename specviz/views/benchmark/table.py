@@ -1,4 +1,4 @@
-"""The rows of a benchmark as a table for a person: every figure in words, n/a where it is not known."""
+"""The rows of a benchmark as a table of texts; n/a where a figure is not known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Record = dict[str, str]
 
 
 def records(rows: Sequence[BenchRow], runs_per_cell: int) -> list[Record]:
-    """One record per cell, baselines first, then the fastest first; cells that wait say so.
+    """One record per cell: baselines first, then by falling speed-up. Incomplete cells show how many runs they have.
 
     Args:
         runs_per_cell: how many runs make a cell complete.
@@ -63,7 +63,7 @@ def _runs(row: BenchRow, runs: int) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A time as people say it; n/a where it is not known."""
+    """A time in hours, minutes and seconds; n/a where it is not known."""
     if seconds is None:
         return words.NOT_KNOWN
     minutes, rest = divmod(round(seconds), 60)

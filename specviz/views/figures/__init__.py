@@ -1,7 +1,6 @@
 """Charts of a run, one file each, as Plotly's own JSON.
 
-They are written down as plain data: plotly's classes check every field, and that takes longer than a poll may. The
-tests do that check.
+They are plain data: plotly's classes check every field, which takes too long for a poll. The tests make that check.
 """
 
 from specviz.views.figures.acceptance import acceptance_band, acceptance_gauge

@@ -1,4 +1,4 @@
-"""The acceptance rate as a gauge: the bar is the whole run, the needle its last rounds."""
+"""The acceptance rate as a gauge: the bar is the whole run, the needle the last rounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from specviz.core.tally import WINDOW
 from specviz.record.state import RunState
 from specviz.views import words
-from specviz.views.figures.frame import TEXT, Chart, layout, said
+from specviz.views.figures.frame import TEXT, Chart, label, layout
 from specviz.views.palette import BAD, GOOD, MIDDLING, NEUTRAL
 
 
@@ -37,8 +37,8 @@ def acceptance_gauge(state: RunState) -> Chart:
     ]
     if rolling is not None:
         drawn["annotations"].append(_on_paper(f"<b>┃</b> {recent}", -0.13, 12))
-    told = counts if overall is None else f"{words.percent(overall)}, {counts}; {recent}"
-    return Chart("Acceptance rate, %", counts, told, [_gauge(overall, rolling, colour)], drawn)
+    listed = counts if overall is None else f"{words.percent(overall)}, {counts}; {recent}"
+    return Chart("Acceptance rate, %", counts, listed, [_gauge(overall, rolling, colour)], drawn)
 
 
 def _gauge(overall: float | None, rolling: float | None, colour: str) -> dict[str, Any]:
@@ -62,4 +62,4 @@ def _hundredths(rate: float | None) -> float | None:
 
 
 def _on_paper(text: str, y: float, size: int) -> dict[str, Any]:
-    return {**said(text, 0.5, y, size=size), "xref": "paper", "yref": "paper"}
+    return {**label(text, 0.5, y, size=size), "xref": "paper", "yref": "paper"}

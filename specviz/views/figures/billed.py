@@ -1,4 +1,4 @@
-"""What a server bills, per round and in all."""
+"""Tokens that a server bills, per round and in total."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from specviz.record.state import RunState
 from specviz.views.billing import billed_in_all, billed_parts
-from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
+from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, show_not_known
 from specviz.views.palette import LOOKS, TIME_COLOURS
 from specviz.views.speed import is_remote
 
@@ -40,19 +40,19 @@ def billed_bars(state: RunState) -> Chart | None:
     drawn["xaxis"] = over_rounds(numbers)
     counts = {"rangemode": "tozero", "nticks": 5, "tickformat": "~s"}
     drawn["yaxis"] = axis("", counts)
-    # Of its own accord Plotly would put the ticks of a second axis at the heights of the first one's.
+    # By default Plotly puts the ticks of a second axis at the heights of those of the first.
     right = {"tickmode": "auto", "overlaying": "y", "side": "right", "showgrid": False, "ticklabelstandoff": 6}
     drawn["yaxis2"] = axis("", counts | right)
     at_least = "at least " if state.sums.unbilled else ""
-    note = f"{at_least}{total:,} in all: {billed_parts(state)}" if total is not None else ""
+    note = f"{at_least}{total:,} in total: {billed_parts(state)}" if total is not None else ""
     if total is None:
-        note = "the server does not say" if rounds else NO_ROUND
-        say_not_known(drawn)
+        note = "not reported by the server" if rounds else NO_ROUND
+        show_not_known(drawn)
     return Chart("Billed tokens per round", note, note, data, drawn)
 
 
 def _sums_so_far(total: int | None, bills: list[int | None]) -> list[int]:
-    """After each of the last rounds; counted back from the sum of all, so that older rounds need no visit."""
+    """The sum after each of the last rounds, computed backwards from the total, so that older rounds are not read."""
     before = (total or 0) - sum(n or 0 for n in bills)
     return list(accumulate((n or 0 for n in bills), initial=before))[1:]
 

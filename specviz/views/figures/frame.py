@@ -1,4 +1,4 @@
-"""What all charts share: their form as data, axes, legend, "n/a", and text that Plotly does not read as markup."""
+"""What all charts share: their form as data, axes, legend, labels, and text that Plotly does not read as markup."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from specviz.views import words
 
-#: A colour that the browser fills in from its theme.
+#: Stands for the text colour of the theme; the browser fills it in.
 TEXT = "@text"
-#: Charts over the rounds show this many of the last ones.
+#: Charts over rounds show this many of the last rounds.
 WINDOW = 60
-#: Never fewer than this have room, so that the first bars are no walls.
+#: An axis of rounds has room for at least this many, so that the first bars are not too wide.
 _ROOM = 20
 NO_ROUND = "no round has ended yet"
 GRID = "rgba(138,147,163,0.25)"
@@ -23,8 +23,8 @@ class Chart:
     """One chart.
 
     Attributes:
-        title: what it shows, with its unit. note: the main number of it; `bad` where that is no good news.
-        words: all of it, for whoever does not see it.
+        title: what it shows, with its unit. note: its main number; `bad`: whether that is bad news.
+        words: its content for screen readers.
         data, layout: as Plotly takes them, without a title; `@text` stands for the theme's colour of text.
     """
 
@@ -36,14 +36,14 @@ class Chart:
     bad: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As the browser gets it."""
+        """The chart as it is sent to the browser."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def plain(text: str, longest: int = 40) -> str:
-    """A name that somebody else chose, in one line, so that Plotly shows it letter by letter.
+    """A name from elsewhere in one line, escaped for Plotly.
 
-    Plotly reads a little HTML and entities in every text, and fields in a hover template.
+    Plotly interprets some HTML and entities in every text, and fields in a hover template.
     """
     line = " ".join(words.visible(text).split())
     short = line if len(line) <= longest else line[: longest - 1] + "…"
@@ -60,13 +60,13 @@ def layout(height: int, margin: tuple[int, int, int, int]) -> dict[str, Any]:
 
 
 def axis(title: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """An axis that stays where it is when somebody drags in the chart."""
+    """An axis that cannot be dragged or zoomed."""
     named = {"title": {"text": title, "font": _SMALL, "standoff": 4}, "tickfont": _SMALL, "zeroline": False}
     return {**named, "gridcolor": GRID, "fixedrange": True, **(more or {})}
 
 
 def over_rounds(numbers: list[int]) -> dict[str, Any]:
-    """The axis of the rounds with these numbers, counted from 1."""
+    """An axis of rounds with these numbers, counted from 1."""
     first = numbers[0] if numbers else 1
     last = max(numbers[-1] if numbers else 1, first + _ROOM - 1)
     return axis("round", {"showgrid": False, "range": [first - 0.5, last + 0.5], "nticks": 6})
@@ -77,15 +77,15 @@ def legend(y: float) -> dict[str, Any]:
     return {"orientation": "h", "x": 0, "y": y, "yanchor": "top", "font": _SMALL, "traceorder": "normal"}
 
 
-def said(text: str, x: float | str, y: float | str, *, size: int = 11, anchor: str = "center") -> dict[str, Any]:
-    """A short text at a place of the data."""
+def label(text: str, x: float | str, y: float | str, *, size: int = 11, anchor: str = "center") -> dict[str, Any]:
+    """A short text at these coordinates of the data, as a Plotly annotation."""
     at = {"x": x, "y": y, "showarrow": False, "xanchor": anchor, "yanchor": "middle"}
     return {**at, "text": text, "font": {"size": size}}
 
 
-def say_not_known(drawn: dict[str, Any]) -> None:
-    """Leave nothing of an empty chart but "n/a"."""
-    middle = said(words.NOT_KNOWN, 0.5, 0.5, size=14)
+def show_not_known(drawn: dict[str, Any]) -> None:
+    """Show only "n/a" in a chart without data."""
+    middle = label(words.NOT_KNOWN, 0.5, 0.5, size=14)
     drawn["annotations"] = [{**middle, "xref": "paper", "yref": "paper"}]
     drawn["showlegend"] = False
     for name in [key for key in drawn if key.endswith("axis") or key.endswith("axis2")]:

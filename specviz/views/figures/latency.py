@@ -1,16 +1,16 @@
-"""Where the time of the last rounds went."""
+"""The parts of the time of the last rounds."""
 
 from __future__ import annotations
 
 from specviz.core.events import TimeSplit
 from specviz.record.state import RunState
 from specviz.views import words
-from specviz.views.figures.frame import NO_ROUND, Chart, axis, layout, legend, say_not_known
+from specviz.views.figures.frame import NO_ROUND, Chart, axis, layout, legend, show_not_known
 from specviz.views.palette import TIME_COLOURS
 from specviz.views.speed import is_simulated
 
 LAST_ROUNDS = 10
-#: For the legend, where a name as long as the others' leaves room for two beside each other.
+#: Short names for the legend, so that two fit beside each other.
 _SHORT = {"call": "server call"}
 
 
@@ -37,7 +37,7 @@ def latency_bars(state: RunState) -> Chart:
     drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5})
     title = f"Time per round, ms, last {LAST_ROUNDS} rounds"
     if not rounds:
-        say_not_known(drawn)
+        show_not_known(drawn)
         return Chart(title, NO_ROUND, NO_ROUND, data, drawn)
     mean = words.number(sum(s.wall_ms for s in splits) / len(splits), 1, "ms")
     means = {part: sum(v or 0.0 for v in values) / len(values) for part, values in parts.items()}
@@ -46,7 +46,7 @@ def latency_bars(state: RunState) -> Chart:
 
 
 def _parts(splits: list[TimeSplit]) -> dict[str, list[float | None]]:
-    """The parts to stack, per round. A part that no round knows has no place in the legend: it would read as 0."""
+    """The parts to stack, per round. A part that no round knows is left out of the legend: it would read as 0."""
     parts: dict[str, list[float | None]] = {
         "draft": [s.draft_ms for s in splits],
         "network": [s.network_ms for s in splits],

@@ -1,4 +1,4 @@
-"""Acceptance by position of the block: how far a draft can be trusted."""
+"""Acceptance by position in the block."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from specviz.record.state import RunState
 from specviz.views import words
-from specviz.views.figures.frame import Chart, axis, layout, said, say_not_known
+from specviz.views.figures.frame import Chart, axis, label, layout, show_not_known
 from specviz.views.palette import LOOKS
 
-#: So many bars have room for a number of their own.
+#: Up to this many bars have room for a number each.
 _LABELLED = 6
 
 
@@ -36,7 +36,7 @@ def position_bars(state: RunState) -> Chart:
     note = "accepted of the drafts that reached it"
     if not any(reached):
         note = "no draft was tested yet"
-        say_not_known(drawn)
+        show_not_known(drawn)
     return Chart("Acceptance by position, %", note, _in_words(shares, kept, reached) or note, [bars], drawn)
 
 
@@ -65,10 +65,10 @@ def _short(count: int) -> str:
 
 
 def _labels(names: list[int], shares: list[float | None]) -> list[dict[str, Any]]:
-    """The number over each bar; where no draft got to, "n/a" stands in its place however narrow it is."""
+    """The number over each bar, if there is room; "n/a" at a position that no draft reached, always."""
     few = len(names) <= _LABELLED
     return [
-        said(words.NOT_KNOWN if share is None else f"{share:.0f}", name, (share or 0) + 9, size=11 if few else 9)
+        label(words.NOT_KNOWN if share is None else f"{share:.0f}", name, (share or 0) + 9, size=11 if few else 9)
         for name, share in zip(names, shares, strict=True)
         if few or share is None
     ]

@@ -1,4 +1,4 @@
-"""Tokens of each round: what was accepted, and the token that the target added."""
+"""Tokens of each round: accepted, resampled, bonus."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from specviz.core.events import Metrics
 from specviz.record.state import RunState
 from specviz.views import words
-from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
+from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, show_not_known
 from specviz.views.palette import LOOKS
 
 
@@ -15,7 +15,7 @@ def round_bars(state: RunState) -> Chart:
     """Accepted tokens of the last rounds, the resampled or bonus token on top, and the mean of all rounds so far."""
     rounds = state.rounds[-WINDOW:]
     numbers = [m.round + 1 for m in rounds]
-    resampled, bonus = ([_added(m) * (_refused(m) is wanted) for m in rounds] for wanted in (True, False))
+    resampled, bonus = ([_added(m) * (_rejected(m) is wanted) for m in rounds] for wanted in (True, False))
     data = [
         _bars(numbers, [m.accepted for m in rounds], "accepted"),
         _bars(numbers, resampled, "resampled"),
@@ -38,7 +38,7 @@ def round_bars(state: RunState) -> Chart:
     most = max((m.emitted for m in rounds), default=0)
     drawn["yaxis"] = axis("", {"rangemode": "tozero", "dtick": max(1, -(-most // 5))})
     if not rounds:
-        say_not_known(drawn)
+        show_not_known(drawn)
         return Chart("Tokens per round", NO_ROUND, NO_ROUND, data, drawn)
     note = f"mean of all rounds: {mean}"
     sums = f"{state.sums.accepted:,} accepted of {state.sums.emitted:,} tokens in {len(state.rounds):,} rounds"
@@ -49,7 +49,7 @@ def _added(m: Metrics) -> int:
     return m.emitted - m.accepted
 
 
-def _refused(m: Metrics) -> bool:
+def _rejected(m: Metrics) -> bool:
     return m.tested > m.accepted
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specviz.record.state import RunState
 from specviz.views import words
-from specviz.views.figures.frame import Chart, axis, layout, plain, said, say_not_known
+from specviz.views.figures.frame import Chart, axis, label, layout, plain, show_not_known
 from specviz.views.palette import BAD, GOOD, NEUTRAL
 from specviz.views.speed import compared, is_remote, speeds
 
@@ -12,7 +12,7 @@ SPECULATIVE = "speculative"
 
 
 def baselines(state: RunState) -> list[tuple[str, float | None]]:
-    """What a run is measured against, slowest way first: name and tokens per second."""
+    """The baselines of a run, the slowest kind first: name and tokens per second."""
     speed = speeds(state)
     per_call = ("one call per token", speed.per_call)
     if is_remote(state):
@@ -36,7 +36,7 @@ def speed_bars(state: RunState) -> Chart:
         "customdata": [*[plain(_target(state))] * (len(rows) - 1), _pair(state)],
         "hovertemplate": "%{y}: %{x:.1f} tokens/s<br>%{customdata}<extra></extra>",
     }
-    told = compared(speed.speedup, state.baseline)
+    comparison = compared(speed.speedup, state.baseline)
     drawn = layout(46 + 28 * len(rows), (118, 12, 4, 36))
     longest = max(value or 0.0 for value in values)
     drawn["bargap"] = 0.3
@@ -44,12 +44,12 @@ def speed_bars(state: RunState) -> Chart:
     drawn["yaxis"] = axis("", {"type": "category", "showgrid": False, "ticklabelstandoff": 6})
     # As annotations: Plotly.react does not always redraw a bar's own text.
     drawn["annotations"] = [
-        {**said(words.number(value, 1), value or 0, name, size=12, anchor="left"), "xshift": 4}
+        {**label(words.number(value, 1), value or 0, name, size=12, anchor="left"), "xshift": 4}
         for name, value in zip(names, values, strict=True)
     ]
     if not longest:
-        say_not_known(drawn)
-    note = told or ("no comparison yet" if longest else "nothing was measured yet")
+        show_not_known(drawn)
+    note = comparison or ("no comparison yet" if longest else "nothing was measured yet")
     listed = "; ".join(f"{name} {words.number(value, 1)}" for name, value in rows)
     return Chart("Tokens per second", note, f"{listed}; {note}", [bars], drawn, bad=slower)
 

@@ -1,4 +1,4 @@
-"""Tokens per second, round by round, against what was measured without a draft."""
+"""Tokens per second by round, with the measured baselines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from specviz.core.events import Metrics
 from specviz.record.state import RunState
 from specviz.views import words
-from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, say_not_known
+from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, show_not_known
 from specviz.views.figures.speed import baselines
 from specviz.views.palette import LOOKS, NEUTRAL
 
@@ -15,7 +15,7 @@ _DASHES = ("dot", "dash")
 
 
 def speed_lines(state: RunState) -> Chart:
-    """Each of the last rounds as a dot, the rate so far as a line, the baselines as broken lines.
+    """Each of the last rounds as a dot, the rate so far as a line, the baselines as dashed lines.
 
     Without the first round, which reads the prompt and is in no rate.
     """
@@ -49,7 +49,7 @@ def speed_lines(state: RunState) -> Chart:
     drawn["yaxis"] = axis("", {"rangemode": "tozero", "nticks": 5})
     title, note = "Tokens per second, by round", "without the first round, which reads the prompt"
     if not rounds:
-        say_not_known(drawn)
+        show_not_known(drawn)
         return Chart(title, note, NO_ROUND, data, drawn)
     listed = "; ".join(f"{name} {words.number(tps, 1)}" for name, tps in known) or "no baseline"
     return Chart(title, note, f"so far {words.number(rounds[-1].effective_tps, 1)}; {listed}", data, drawn)

@@ -1,4 +1,4 @@
-"""The Planner page's charts and sentences: functions of what was measured and what is asked about."""
+"""The Planner page's charts and sentences: functions of the measurement and of the costs that were chosen."""
 
 from specviz.views.planner.curves import speed_curve
 from specviz.views.planner.maps import draft_ceiling, draft_speed_map, rtt_ceiling, rtt_map

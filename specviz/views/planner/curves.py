@@ -1,4 +1,4 @@
-"""Speed-up over K: as measured, and as it would be if every position were accepted alike."""
+"""Speed-up over K: from the measured acceptance, and with the same acceptance at every position."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from specviz.views.planner.frame import IID, KS, MEASURED, baseline, k_axis, mar
 
 def speed_curve(measured: Measured, costs: Costs, against: Against) -> Chart:
     """Both curves, break-even, and the best K that was measured."""
-    own = speedups(measured, costs, KS, against)
-    alike = iid_speedups(measured, costs, KS, against)
+    counted = speedups(measured, costs, KS, against)
+    iid = iid_speedups(measured, costs, KS, against)
     known = [k for k in KS if not measured.is_extrapolated(k)]
     best = best_k(measured, costs, known, against)
     name = "assumed" if measured.assumed else "measured acceptance"
-    data = [_line(name, known, own, {"color": MEASURED, "width": 2.5}, "circle")]
+    data = [_line(name, known, counted, {"color": MEASURED, "width": 2.5}, "circle")]
     if len(known) < len(KS):
         dashed = {"color": MEASURED, "width": 2, "dash": "dash"}
-        data.append(_line("extrapolated", KS[len(known) - 1 :], own, dashed, "circle-open"))
-    data.append(_line("same α at every position", KS, alike, {"color": IID, "width": 2, "dash": "dot"}, "x"))
-    value = round(float(own[best - 1]), 4)
+        data.append(_line("extrapolated", KS[len(known) - 1 :], counted, dashed, "circle-open"))
+    data.append(_line("same α at every position", KS, iid, {"color": IID, "width": 2, "dash": "dot"}, "x"))
+    value = round(float(counted[best - 1]), 4)
     data.append(
         {
             "type": "scatter", "mode": "markers", "x": [best], "y": [value], "name": "best",
@@ -35,13 +35,13 @@ def speed_curve(measured: Measured, costs: Costs, against: Against) -> Chart:
     drawn = layout(330, (40, 10, 18, 78))
     drawn |= {"showlegend": True, "legend": legend(-0.2)}
     drawn["xaxis"] = axis("drafted per round, K", k_axis(KS))
-    top = 1.12 * max(1.0, float(own.max()), float(alike.max()))
+    top = 1.12 * max(1.0, float(counted.max()), float(iid.max()))
     drawn["yaxis"] = axis(f"× {baseline(measured, against)}", {"range": [0, top], "nticks": 6})
     even = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1}
     drawn["shapes"] = [{**even, "line": {"color": NEUTRAL, "width": 2}}]
     mark_extrapolated(drawn, measured, KS, NEUTRAL)
     note = f"best: {words.number(value)} × {baseline(measured, against)} at K = {best}"
-    return Chart("Speed-up over K", note, f"{note}; {_listed(known, own)}", data, drawn, bad=value < 1)
+    return Chart("Speed-up over K", note, f"{note}; {_listed(known, counted)}", data, drawn, bad=value < 1)
 
 
 def _line(name: str, ks: Any, values: Floats, line: dict[str, Any], symbol: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where speculation pays: maps of the speed-up over K and the round trip, and over K and the speed of the draft."""
+"""Maps of the speed-up over K and the round trip, and over K and the draft speed."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from specviz.views.planner import sentences
 from specviz.views.planner.frame import INK, KS, baseline, k_axis, mark_extrapolated
 
 RTT_MAX_MS = 300.0
-#: Close together where models in one house are, and wide apart beyond.
+#: Dense for short round trips, as in one building, and sparse for long ones.
 _RTTS = (0, 1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100, 125, 150, 200, 250, 300)
 _DRAFTS = 21
-#: Orange below 1, blue above: apart under the common colour-vision deficiencies, and in grey by their numbers.
+#: Orange below 1, blue above: they can be told apart with the common colour-vision deficiencies.
 _SCALE = [[0.0, "#9A4B00"], [0.25, "#E39A4A"], [0.5, "#EDEDED"], [0.75, "#6BAED6"], [1.0, "#08519C"]]
 _TICKS = {0.25: "¼ ×", 0.5: "½ ×", 1.0: "1 ×", 2.0: "2 ×", 4.0: "4 ×"}
-#: The colours end here, in powers of two, however far the numbers go; and they span this at least.
+#: The colour scale, in powers of two: at most and at least this wide.
 _FARTHEST, _NEAREST = 2.0, 0.5
 
 
 def rtt_map(measured: Measured, costs: Costs, against: Against) -> Chart:
-    """Speed-up over K and round trip, with the line of break-even and the place that is asked about."""
+    """Speed-up over K and round trip, with the break-even line and the chosen costs."""
     rtts = _rtts(measured)
     cells = break_even_map(measured, costs, KS, rtts, against)
     drawn = _map(cells, rtts, costs.rtt_ms, measured, costs, against, "round trip, ms")
@@ -36,7 +36,7 @@ def rtt_map(measured: Measured, costs: Costs, against: Against) -> Chart:
 
 
 def draft_speed_map(measured: Measured, costs: Costs, against: Against) -> Chart:
-    """Speed-up over K and the draft's time per token, at the round trip that is asked about."""
+    """Speed-up over K and the draft's time per token, at the chosen round trip."""
     drafts = np.linspace(0, draft_ceiling(measured), _DRAFTS)
     cells = draft_map(measured, costs, KS, drafts, against)
     drawn = _map(cells, drafts, costs.draft_ms, measured, costs, against, "draft, ms per token")
@@ -45,12 +45,12 @@ def draft_speed_map(measured: Measured, costs: Costs, against: Against) -> Chart
 
 
 def rtt_ceiling(measured: Measured) -> float:
-    """The longest round trip that is looked at: at least the one that was measured through."""
+    """The longest round trip of the map: at least the measured one."""
     return max(RTT_MAX_MS, measured.rtt_ms)
 
 
 def draft_ceiling(measured: Measured) -> float:
-    """The slowest draft that is worth a look: as slow as the target, or twice as slow as measured; a round number."""
+    """The slowest draft of the map: as slow as the target or twice as slow as measured, as a round number."""
     highest = max(measured.plain_ms, 2 * measured.draft_ms, 0.1)
     unit = 10.0 ** math.floor(math.log10(highest))
     return next(unit * n for n in (1, 1.5, 2, 3, 5, 7.5, 10) if unit * n >= highest * (1 - 1e-9))
@@ -64,7 +64,7 @@ def _rtts(measured: Measured) -> Floats:
 def _map(
     cells: Floats, ys: Floats, here: float, measured: Measured, costs: Costs, against: Against, y_title: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Rows are equally high whatever is between them, so that y is the row's number."""
+    """All rows have the same height, so y is the number of the row."""
     logs = np.log2(np.maximum(cells, 1e-9))
     span = float(np.clip(np.abs(logs).max(), _NEAREST, _FARTHEST))
     grid: dict[str, Any] = {
@@ -105,13 +105,13 @@ def _map(
 
 
 def _now(at: float, measured: Measured, costs: Costs, against: Against) -> dict[str, Any]:
-    """A ring around what is asked about, at the best K that was measured."""
+    """A ring at the chosen costs and the best measured K."""
     best = best_k(measured, costs, [k for k in KS if not measured.is_extrapolated(k)], against)
-    told = f"now: best at K = {best}, {words.number(speedup(measured, best, costs, against))} ×"
+    text = f"now: best at K = {best}, {words.number(speedup(measured, best, costs, against))} ×"
     return {
         "type": "scatter", "mode": "markers", "x": [best], "y": [round(at, 3)], "name": "now",
         "marker": {"size": 22, "color": "rgba(255,255,255,0.25)", "line": {"color": INK, "width": 3}},
-        "hovertemplate": told + "<extra></extra>",
+        "hovertemplate": text + "<extra></extra>",
     }  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def _colour_bar(span: float) -> dict[str, Any]:
 
 
 def _in_words(note: str, cells: Floats, ys: Floats, what: str) -> str:
-    """The best of some rows, for whoever does not see the map."""
+    """The best K of some rows, for screen readers."""
     some: Sequence[int] = (0, len(ys) // 3, 2 * len(ys) // 3, len(ys) - 1)
     best = (f"{what} {ys[i]:.3g} ms: best {cells[i].max():.2f} × at K = {KS[int(cells[i].argmax())]}" for i in some)
     return "; ".join([note, *best])

@@ -1,4 +1,4 @@
-"""What the K-th position adds: tokens that it brings against tokens that its time would have brought without it."""
+"""The K-th position: the tokens that it adds, and those that its time would have given without it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specviz.views.planner.sentences import spans
 
 
 def marginal_bars(measured: Measured, costs: Costs, against: Against) -> Chart:
-    """A pair of bars per position; the position pays where the first is the higher one."""
+    """A pair of bars per position; the position pays where the first bar is higher."""
     steps = marginal(measured, costs, KS, against)
     data = [
         _bars("tokens gained", [s.tokens for s in steps], MEASURED, steps),
@@ -21,7 +21,7 @@ def marginal_bars(measured: Measured, costs: Costs, against: Against) -> Chart:
     drawn = layout(330, (40, 10, 18, 78))
     drawn |= {"showlegend": True, "legend": legend(-0.2), "barmode": "group", "bargap": 0.25, "bargroupgap": 0.05}
     drawn["xaxis"] = axis("position in the block", k_axis(KS))
-    # The time of a far or slow round may be many tokens: cut there, so that what is gained stays readable.
+    # A slow round may cost many tokens: the axis is cut so that the gain stays readable.
     most = max(0.1, *(s.tokens for s in steps))
     top = max(most, *(min(s.cost_tokens, 1.5 * most) for s in steps))
     low = min(0.0, *(max(s.cost_tokens, -most) for s in steps))
@@ -42,7 +42,7 @@ def _bars(name: str, values: list[float], colour: str, steps: list[Marginal]) ->
         "customdata": [[round(s.ms, 2), f"{s.gain:+.3f}", _standing(s)] for s in steps],
         "marker": {
             "color": colour,
-            # Hatched where nothing was measured.
+            # Hatched where it is extrapolated.
             "pattern": {"shape": ["/" if s.is_extrapolated else "" for s in steps], "size": 6},
         },
         "hovertemplate": f"position %{{x}}: %{{y:.2f}} {name}<br>%{{customdata[0]:.1f}} ms more per round, speed-up "

@@ -1,4 +1,4 @@
-"""What the planner says: the verdict, what would change it, where the usual formula fails. Plain text, never markup."""
+"""The planner's sentences: the verdict, what would change it, where the usual formula fails. Plain text, no markup."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.planner.frame import baseline
 
-#: Curves that differ by less are called the same.
+#: Curves that differ by less than this share are called equal.
 _SAME = 0.02
 
 
 def verdict(found: PlannerResult, against: str) -> str:
-    """The answer in a sentence; `against`: what it is compared with, in words."""
+    """The answer in a sentence; `against`: the name of the baseline."""
     factor = f"{words.number(found.speedup)} × {against}"
     if found.speculate is None:
         low, high = found.interval or (found.speedup, found.speedup)
@@ -29,30 +29,30 @@ def verdict(found: PlannerResult, against: str) -> str:
 
 
 def what_would_change_it(found: PlannerResult) -> str:
-    """Where the answer turns, and what an extrapolation promises."""
-    told = []
+    """Where the answer changes, and what an extrapolation suggests."""
+    sentences = []
     if found.speculate is None:
-        told.append("Measure more rounds.")
+        sentences.append("Measure more rounds.")
     if found.speculate is False:
         got, needed = words.number(found.tokens), words.number(found.needed)
-        told.append(f"A round brings {got} tokens in the time of {needed} without speculation.")
-    told.append(_turns(found))
+        sentences.append(f"A round gives {got} tokens in the time of {needed} without speculation.")
+    sentences.append(_change(found))
     if found.further is not None:
         k, factor = found.further
-        told.append(f"K = {k} may reach {words.number(factor)} ×, extrapolated beyond what was measured: measure it.")
-    return " ".join(told)
+        sentences.append(f"K = {k} may reach {words.number(factor)} ×, extrapolated beyond the measured K: measure it.")
+    return " ".join(sentences)
 
 
-def _turns(found: PlannerResult) -> str:
+def _change(found: PlannerResult) -> str:
     if found.rtt_ms is None and found.draft_ms is None:
         return "Neither another round trip nor a faster draft changes that."
     if found.rtt_ms is None:
         return f"No round trip changes that; a draft of {ms(found.draft_ms or 0)} per token would."
     if found.draft_ms is None:
-        return f"The answer turns at a round trip of {ms(found.rtt_ms)}; at the present one no draft is fast enough."
+        return f"The answer changes at a round trip of {ms(found.rtt_ms)}; at the present one no draft is fast enough."
     if found.against != "streaming" and not found.rtt_ms:
-        return f"It holds at any round trip, and turns at {ms(found.draft_ms)} of drafting per token."
-    return f"The answer turns at a round trip of {ms(found.rtt_ms)}, or at {ms(found.draft_ms)} of drafting per token."
+        return f"It holds at any round trip, and changes at a draft of {ms(found.draft_ms)} per token."
+    return f"The answer changes at a round trip of {ms(found.rtt_ms)}, or a draft of {ms(found.draft_ms)} per token."
 
 
 def rtt_at_break_even(found: PlannerResult) -> str:
@@ -71,38 +71,38 @@ def draft_at_break_even(found: PlannerResult) -> str:
     return f"pays up to {ms(found.draft_ms)} per token"
 
 
-def where_alike_fails(measured: Measured) -> str:
-    """How far the formula with one α for all positions is from what was measured, and why."""
+def where_iid_fails(measured: Measured) -> str:
+    """How far the formula with one α for all positions is from the measurement, and why."""
     if measured.assumed:
         return (
-            "By hand, every position is accepted alike, as in the formula of Leviathan et al. (2023): both curves are "
-            "the same. Measured acceptance rarely is; a run on the Live page shows it."
+            "Values set by hand give every position the same acceptance, as in the formula of Leviathan et al. (2023), "
+            "so both curves are equal. Measured acceptance mostly differs by position: a run on the Live page shows it."
         )
     ks = np.arange(1, measured.k + 1)
-    own, alike = measured.tokens_per_round(ks), iid_tokens_per_round(measured.alpha, ks)
-    off = alike / own - 1
+    counted, iid = measured.tokens_per_round(ks), iid_tokens_per_round(measured.alpha, ks)
+    off = iid / counted - 1
     worst = int(np.argmax(np.abs(off)))
     if abs(float(off[worst])) < _SAME:
-        told = f"up to K = {measured.k} the two are within {100 * _SAME:.0f} % of each other: it holds here"
+        result = f"up to K = {measured.k} both curves agree within {100 * _SAME:.0f} %"
     else:
         more = "more" if off[worst] > 0 else "less"
-        told = (
-            f"at K = {ks[worst]} that would be {words.number(float(alike[worst]))} tokens per round where "
-            f"{words.number(float(own[worst]))} were measured, {100 * abs(float(off[worst])):.0f} % {more}"
+        result = (
+            f"at K = {ks[worst]} that would be {words.number(float(iid[worst]))} tokens per round where "
+            f"{words.number(float(counted[worst]))} were measured, {100 * abs(float(off[worst])):.0f} % {more}"
         )
-    start = f"The dotted curve takes each position to be accepted alike, with α = {words.number(measured.alpha)}"
-    return f"{start} (Leviathan et al. 2023): {told}.{_by_position(measured)}"
+    start = f"The dotted curve assumes the same acceptance at each position, α = {words.number(measured.alpha)}"
+    return f"{start} (Leviathan et al. 2023): {result}.{_by_position(measured)}"
 
 
 def _by_position(measured: Measured) -> str:
     rates = measured.acceptance_by_position()
-    told = ""
+    text = ""
     if len(rates) > 1:
         first, last = words.percent(rates[0]), words.percent(rates[-1])
-        told = f" Of the tokens tested, {first} were kept at position 1 and {last} at position {len(rates)}."
+        text = f" Of the tested tokens, {first} were accepted at position 1 and {last} at position {len(rates)}."
     if has_short_blocks(measured):
-        told += " Blocks that end early are part of the difference: the formula drafts K tokens in every round."
-    return told
+        text += " Blocks that end early add to the difference: the formula drafts K tokens in every round."
+    return text
 
 
 def has_short_blocks(measured: Measured) -> bool:
@@ -111,7 +111,7 @@ def has_short_blocks(measured: Measured) -> bool:
 
 
 def about(measured: Measured) -> str:
-    """What stands behind the numbers."""
+    """The measurements behind the numbers."""
     times = (
         f"a plain token takes {ms(measured.plain_ms)}, a drafted one {ms(measured.draft_ms)}, verifying at "
         f"K = {measured.k} takes {ms(float(measured.verify_ms(measured.k)))}"
@@ -122,47 +122,45 @@ def about(measured: Measured) -> str:
 
 
 def warnings(measured: Measured, costs: Costs, against: Against) -> list[str]:
-    """What a reader has to know to trust the numbers as far as they go."""
-    told = []
+    """What limits the numbers, in sentences."""
+    sentences = []
     if measured.holds_way:
-        told.append(
-            "The server does not say what of a call was network: the way to it is in every time already, and a round "
-            "trip chosen here comes on top of it."
+        sentences.append(
+            "The server does not report how much of a call was network: the measured times contain the network "
+            "already, and the round trip chosen here is added to them."
         )
     if measured.way == "generating":
-        told.append("This server writes K + 1 tokens on its own, so that no speed-up over streaming is to be had.")
+        sentences.append("This server generates K + 1 tokens itself, so no speed-up over streaming is possible.")
     if has_short_blocks(measured):
         mean = words.number(float(measured.drafted_per_round(measured.k)))
-        told.append(f"Blocks are shorter than K = {measured.k}: {mean} tokens on average, which is what they cost.")
+        sentences.append(f"Blocks are shorter than K = {measured.k}: costs are computed for their mean, {mean} tokens.")
     if not measured.assumed and abs(costs.draft_ms - measured.draft_ms) > 1e-6 + 0.01 * measured.draft_ms:
-        told.append(f"Draft speed as chosen; {ms(measured.draft_ms)} is what it was.")
+        sentences.append(f"The draft speed is the one chosen here; {ms(measured.draft_ms)} was measured.")
     if against == "one call per token" and not measured.holds_way and not costs.rtt_ms:
-        told.append(f"Without a round trip one call per token is {baseline(measured, 'streaming')}.")
-    return told
+        sentences.append(f"Without a round trip, one call per token equals {baseline(measured, 'streaming')}.")
+    return sentences
 
 
 def run_lacks(state: RunState) -> str:
-    """Why a run is no source yet; empty where nothing is lacking."""
+    """Why a run cannot be planned from yet; empty where it can."""
     if state.started is None:
         return "The run has not begun."
     if not state.started.baseline_tps:
         return "The run has no measured baseline to compare with."
     if not any(state.reached):
-        return "Nothing was drafted and tested in this run, so that no acceptance is known."
-    return (
-        "" if len(state.rounds) > 1 else "The run has finished too few rounds: the first holds the prompt's own time."
-    )
+        return "No draft token was tested in this run, so its acceptance is not known."
+    return "" if len(state.rounds) > 1 else "The run has too few rounds: the first one includes reading the prompt."
 
 
 def price(value: float | None) -> str:
-    """A price of 1,000 tokens: small ones with the digits that they need."""
+    """A price of 1,000 tokens; small prices get more digits."""
     if value is None:
         return words.NOT_KNOWN
     return f"{value:,.2f}" if value >= 1 or not value else f"{value:.3g}"
 
 
 def ms(value: float) -> str:
-    """Milliseconds with three digits."""
+    """Milliseconds with three significant digits."""
     return f"{value:,.0f} ms" if 100 <= value < 1e7 else f"{value:.3g} ms"
 
 
