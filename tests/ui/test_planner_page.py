@@ -174,7 +174,7 @@ def test_a_servers_calls_hold_the_way_and_its_bill_can_be_asked_for() -> None:
     assert "n/a" not in _said(page) and "the price of streaming" in _said(page)
 
 
-@pytest.mark.parametrize(("scene", "why"), [("fails at once", "not begun|no measured baseline|No draft token was tested")])
+@pytest.mark.parametrize(("scene", "why"), [("fails at once", "not begun|no measured baseline|No draft token")])
 def test_a_run_that_measured_nothing_is_no_source_and_says_why(scene: str, why: str) -> None:
     page = _after(_planner(), scene)
     assert page.radio(key="planner_source").value == "hand"

@@ -93,8 +93,8 @@ def test_too_few_rounds_found_no_advice():
 def test_what_makes_a_run_slow_is_named_with_its_share():
     slow = what_is_slow(_run(4, [1], _split(140, 60)))
     assert slow == (
-        "Slower than plain decoding: a round takes 200 ms for 2.00 tokens, plain decoding 100 ms for the same number. The "
-        "largest part, 140 ms or 70 %, is drafting."
+        "Slower than plain decoding: a round takes 200 ms for 2.00 tokens, plain decoding 100 ms for the same number. "
+        "The largest part, 140 ms or 70 %, is drafting."
     )
     split = TimeSplit(100.0, 10.0, None, None, None, call_ms=90.0)
     server = _run(4, [0], split, way="scoring", baseline_tps=20.0)

@@ -201,14 +201,14 @@ def test_greedy_and_threshold() -> None:
         "The rule accepts only the target's most probable token, which is “a”; the draft proposed “c”: rejected."
     )
     barred = run(fixed_draft(Q), fixed_target(P), rule="threshold", tau=0.3)
-    assert (
-        said(barred, first(barred, "rejected", 2)) == "The target gives it p = 0.25, below the threshold τ = 0.30: rejected."
-    )
+    below = "The target gives it p = 0.25, below the threshold τ = 0.30: rejected."
+    assert said(barred, first(barred, "rejected", 2)) == below
     assert shown(barred, first(barred, "rejected"))["scale"] == {
         "from": 0.3, "to": 1.0, "at": pytest.approx(0.25), "label": "Kept if p is at least τ = 0.30; p = 0.25.",
     }  # fmt: skip
     lower = run(fixed_draft(Q), fixed_target(P), rule="threshold", tau=0.2)
-    assert said(lower, first(lower, "accepted", 2)) == "The target gives it p = 0.25, at least the threshold τ = 0.20: kept."
+    above = "The target gives it p = 0.25, at least the threshold τ = 0.20: kept."
+    assert said(lower, first(lower, "accepted", 2)) == above
     again = [n for n in barred.nodes if n.status == "resampled"]
     for node in again:
         refused = sibling_of(barred, node)
