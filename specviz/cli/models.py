@@ -7,7 +7,7 @@ from typing import Any
 
 from specviz.cli.terminal import ProgressLine
 from specviz.core.errors import UnknownModelError
-from specviz.store import store
+from specviz.store import sources, store
 
 
 def add_models(commands: Any) -> None:
@@ -56,7 +56,7 @@ def _pull(options: argparse.Namespace) -> int:
 
 
 def _path(options: argparse.Namespace) -> int:
-    store.resolve(options.name)
+    sources.resolve(options.name)
     path = store.local_path(options.name)
     if path is None:
         raise UnknownModelError(

@@ -15,7 +15,7 @@ from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
 from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.toy import ToyModel, ToyScorer, ToyTokenizer
 from specviz.setup import catalog, loading
-from specviz.store import store
+from specviz.store.sources import resolve
 
 if TYPE_CHECKING:
     from specviz.engines.mlx.language_model import LanguageModel
@@ -125,7 +125,7 @@ def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: Fal
 
 def _own_name(name: str) -> str:
     """A name that means something on another machine too: of a path its last part."""
-    source = store.resolve(name)
+    source = resolve(name)
     return source.name if source.kind in ("wheel", "hub") else Path(source.location).stem
 
 

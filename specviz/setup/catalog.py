@@ -25,7 +25,7 @@ from specviz.setup.completions import RemoteBuilder, is_remote, model_of
 from specviz.setup.completions import check as check_remote
 from specviz.setup.environment import environment
 from specviz.setup.remote_tokenizer import TOY, RemoteTokenizer
-from specviz.store import store, workspace
+from specviz.store import sources, store, workspace
 from specviz.store.known import KNOWN, KnownModel
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _known(name: str) -> KnownModel | None:
     if kind not in ("local", "model", "openai") or not model:
         return None
     try:
-        return store.resolve(model).known
+        return sources.resolve(model).known
     except ModelError:
         return None  # a list is no place for an error: `check` says it when the name is used
 
@@ -161,12 +161,12 @@ def check(settings: Settings, variables: Mapping[str, str] | None = None) -> Non
     """
     kind, _, name = settings.target.partition(":")
     if kind == "local" and name:
-        _refuse_as_target(store.resolve(name))
+        _refuse_as_target(sources.resolve(name))
         store.inspect(name)
     elif is_remote(settings.target):
         check_remote(settings, environment() if variables is None else variables)
         if settings.tokenizer not in ("", TOY):
-            store.resolve(settings.tokenizer)
+            sources.resolve(settings.tokenizer)
     elif settings.target != "toy":
         known = ", ".join(c.name for c in targets({}))
         raise UnknownModelError(
@@ -210,13 +210,13 @@ def _speaks(settings: Settings) -> str:
     return TOY if settings.tokenizer == TOY else f"model:{settings.tokenizer}"
 
 
-def _distilled_folder(source: store.ModelSource) -> Path | None:
+def _distilled_folder(source: sources.ModelSource) -> Path | None:
     """Where a distilled draft lies; None for any other model, and for one that is still to be fetched."""
     folder = Path(source.location)
     return folder if source.kind in ("folder", "package") and is_distilled(folder) else None
 
 
-def _refuse_as_target(source: store.ModelSource) -> None:
+def _refuse_as_target(source: sources.ModelSource) -> None:
     if source.kind == "package" or _distilled_folder(source):
         raise UnsupportedModelError(
             f"{source.name} is a distilled draft: it proposes tokens for the target that it was trained for, and "

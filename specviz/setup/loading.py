@@ -10,7 +10,7 @@ from specviz.engines.distilled import is_distilled, read_description
 from specviz.engines.mlx import distilled_model, language_model
 from specviz.engines.mlx.distilled_model import DistilledModel
 from specviz.engines.mlx.language_model import LanguageModel
-from specviz.store import store
+from specviz.store import conversion, store
 
 
 def load_model(
@@ -19,7 +19,7 @@ def load_model(
     """Load a model that has a tokenizer of its own.
 
     Args:
-        name: see `specviz.store.store`.
+        name: see `specviz.store.sources`.
         on_progress: told about download, conversion and load.
         cancelled: asked during a download, which ends it.
 
@@ -37,7 +37,7 @@ def load_model(
     try:
         return language_model.load(name, folder, lambda n: on_progress(Progress(f"Loading {name}", n, 2)))
     except UnsupportedModelError:
-        store.refuse_damaged(name)
+        conversion.refuse_damaged(name)
         raise
 
 

@@ -18,7 +18,7 @@ from specviz.engines.chat_templates import Format, format_of, harmony, llama3
 from specviz.engines.distilled import is_distilled, read_description
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.engines.toy import ToyTokenizer
-from specviz.store import hub, store
+from specviz.store import hub, sources, store
 
 TOY = "toy"
 _HOW = (
@@ -118,7 +118,7 @@ def _where(settings: Settings, model: str) -> tuple[str, bool]:
 def _named_by(model: str) -> str:
     """The model on this machine, or the repository, that a server's name for its model means; empty for none."""
     try:
-        source = store.resolve(model)
+        source = sources.resolve(model)
     except ModelError:
         return ""
     if source.kind == "folder":
@@ -131,7 +131,7 @@ def _has_tokenizer(folder: Path) -> bool:
 
 
 def _is_here(name: str) -> bool:
-    source = store.resolve(name)
+    source = sources.resolve(name)
     if source.kind == "folder":
         return True
     if source.kind == "hub":
@@ -159,7 +159,7 @@ def _speaker(name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) 
 
 
 def _folder(name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> Path:
-    source = store.resolve(name)
+    source = sources.resolve(name)
     if source.kind == "folder":
         return Path(source.location)
     if source.kind == "hub":

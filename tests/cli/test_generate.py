@@ -14,7 +14,7 @@ from specviz.cli import main, parser
 from specviz.cli.terminal import ProgressLine, Utf8Stream, safe
 from specviz.core.ports import Progress
 from specviz.core.vocabulary import Vocabulary
-from specviz.store import store
+from specviz.store import sources
 from tests.engines.tiny_distilled import write_tiny_distilled
 
 ROOT = Path(__file__).parent.parent.parent
@@ -65,7 +65,7 @@ def test_no_draft_asked_for_is_the_targets_default(capsys: pytest.CaptureFixture
 def test_the_list_of_models_shows_what_is_part_of_specviz(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(store, "WEIGHTS", tmp_path)
+    monkeypatch.setattr(sources, "WEIGHTS", tmp_path)
     for here in ("no", "yes"):
         assert main(["models", "list"]) == 0
         (line,) = (x for x in capsys.readouterr().out.splitlines() if x.startswith("smollm2-draft"))

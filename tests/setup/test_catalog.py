@@ -20,7 +20,7 @@ from specviz.engines.tokenizer import ModelTokenizer
 from specviz.engines.toy import ToyTokenizer
 from specviz.setup import catalog
 from specviz.setup.catalog import Builder, CatalogEntry, check
-from specviz.store import store
+from specviz.store import sources
 from tests.engines.tiny import write_tiny_model
 from tests.engines.tiny_distilled import write_tiny_distilled
 
@@ -48,14 +48,14 @@ def tinys_draft(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "WEIGHTS", tmp_path)
+    monkeypatch.setattr(sources, "WEIGHTS", tmp_path)
 
 
 @pytest.fixture
 def with_weights(toys_draft: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shipped draft is there; it is the toy's, since here nothing loads it for its own target."""
     (tmp_path / SHIPPED).symlink_to(toys_draft)
-    monkeypatch.setattr(store, "WEIGHTS", tmp_path)
+    monkeypatch.setattr(sources, "WEIGHTS", tmp_path)
 
 
 def choices(target: str) -> dict[str, CatalogEntry]:

@@ -20,7 +20,7 @@ from specviz.core.errors import DownloadError, UnknownModelError, UnsupportedMod
 from specviz.core.ports import Progress
 from specviz.core.vocabulary import Vocabulary
 from specviz.setup.loading import load_model
-from specviz.store import hub, manifest, store, wheel, workspace
+from specviz.store import hub, manifest, sources, store, wheel, workspace
 from tests.engines.tiny_distilled import write_tiny_distilled
 from tests.engines.tiny_gguf import write_tiny_gguf, write_wheel
 
@@ -70,31 +70,31 @@ def left_behind(cache_folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", ["smollm2-135m", " SmolLM2-135M "])
 def test_the_default_is_known(name: str) -> None:
-    source = store.resolve(name)
+    source = sources.resolve(name)
     assert (source.kind, source.name) == ("wheel", "smollm2-135m")
 
 
 @pytest.mark.parametrize("name", ["llama-3.2-1b", "mlx-community/Llama-3.2-1B-Instruct-4bit"])
 def test_short_name_and_repository_mean_the_same(name: str) -> None:
-    source = store.resolve(name)
+    source = sources.resolve(name)
     assert source.kind == "hub" and source.location == "mlx-community/Llama-3.2-1B-Instruct-4bit"
     assert source.known is not None and source.known.parameters > 10**9
 
 
 def test_a_known_model_says_which_vocabulary_it_has() -> None:
-    said = [store.resolve(name).known for name in ("smollm2-135m", "llama-3.2-1b", "llama-3.2-3b", "qwen2.5-3b")]
+    said = [sources.resolve(name).known for name in ("smollm2-135m", "llama-3.2-1b", "llama-3.2-3b", "qwen2.5-3b")]
     assert [known.vocabulary for known in said if known] == ["smollm2", "llama3", "llama3", "qwen2.5"]
 
 
 def test_any_other_repository(cache_folder: Path) -> None:
-    assert store.resolve("some-org/Some.Model-4bit").kind == "hub"
+    assert sources.resolve("some-org/Some.Model-4bit").kind == "hub"
 
 
 def test_folder_and_gguf_file(tiny_folder: Path, tmp_path: Path) -> None:
-    assert store.resolve(str(tiny_folder)).kind == "folder"
+    assert sources.resolve(str(tiny_folder)).kind == "folder"
     path = tmp_path / "a.gguf"
     path.touch()
-    assert store.resolve(str(path)).kind == "gguf"
+    assert sources.resolve(str(path)).kind == "gguf"
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_folder_and_gguf_file(tiny_folder: Path, tmp_path: Path) -> None:
 )
 def test_an_unknown_name_suggests_near_ones(name: str, hint: str) -> None:
     with pytest.raises(UnknownModelError) as caught:
-        store.resolve(name)
+        sources.resolve(name)
     assert hint in caught.value.remedy and repr(name) in caught.value.message
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "x/" * 2500, "a/" + "x" * 5000, "~" + "x" * 5000])
 def test_a_name_too_long_for_the_disk_is_unknown_and_shown_in_part(name: str) -> None:
-    for ask in (store.resolve, store.inspect, store.local_path, store.pull):
+    for ask in (sources.resolve, store.inspect, store.local_path, store.pull):
         with pytest.raises(UnknownModelError) as caught:
             ask(name)
         assert len(str(caught.value)) < 600 and caught.value.remedy
@@ -134,7 +134,7 @@ def test_a_name_too_long_for_the_disk_is_unknown_and_shown_in_part(name: str) ->
 )
 def test_a_repository_that_cannot_be(name: str) -> None:
     with pytest.raises(UnknownModelError) as caught:
-        store.resolve(name)
+        sources.resolve(name)
     assert "org/name" in caught.value.remedy
 
 
@@ -172,7 +172,7 @@ def test_what_may_not_be_read_says_so(closed: Path, as_user: None, name: str) ->
 
 
 def test_a_file_that_vanishes_while_it_is_looked_at(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = store.ModelSource("gone.gguf", "gguf", "/no/such/gone.gguf")
+    gone = sources.ModelSource("gone.gguf", "gguf", "/no/such/gone.gguf")
     monkeypatch.setattr(store, "resolve", lambda name: gone)
     for ask in (store.inspect, store.local_path, store.pull):
         with pytest.raises(UnsupportedModelError, match="cannot be read"):
@@ -182,8 +182,8 @@ def test_a_file_that_vanishes_while_it_is_looked_at(cache_folder: Path, monkeypa
 def test_a_file_of_another_kind(tmp_path: Path) -> None:
     path = tmp_path / "weights.bin"
     path.touch()
-    with pytest.raises(UnknownModelError, match="no GGUF file"):
-        store.resolve(str(path))
+    with pytest.raises(UnknownModelError, match="not a GGUF file"):
+        sources.resolve(str(path))
 
 
 def test_store_and_blas_do_not_import_mlx() -> None:
@@ -378,7 +378,7 @@ def draft_folder(tmp_path: Path) -> Path:
 
 
 def test_a_distilled_draft_needs_no_tokenizer(draft_folder: Path) -> None:
-    store.check_complete(draft_folder)
+    sources.check_complete(draft_folder)
     assert store.inspect(str(draft_folder)).kind == "folder"
     assert store.pull(str(draft_folder)) == draft_folder
 
@@ -407,8 +407,8 @@ def test_a_look_at_a_distilled_draft_finds_what_does_not_fit(draft_folder: Path)
 
 
 def test_a_model_that_is_part_of_specviz(draft_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "WEIGHTS", draft_folder.parent)
-    source = store.resolve("SmolLM2-draft")
+    monkeypatch.setattr(sources, "WEIGHTS", draft_folder.parent)
+    source = sources.resolve("SmolLM2-draft")
     assert (source.name, source.kind, source.location) == ("smollm2-draft", "package", str(draft_folder))
     assert store.local_path("smollm2-draft") == store.pull("smollm2-draft") == draft_folder
     assert store.inspect("smollm2-draft") == source
@@ -417,7 +417,7 @@ def test_a_model_that_is_part_of_specviz(draft_folder: Path, monkeypatch: pytest
 
 
 def test_a_part_of_specviz_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "WEIGHTS", tmp_path)
+    monkeypatch.setattr(sources, "WEIGHTS", tmp_path)
     assert store.local_path("smollm2-draft") is None
     for look in (store.inspect, store.pull):
         with pytest.raises(UnsupportedModelError, match="this copy lacks") as caught:
@@ -428,7 +428,7 @@ def test_a_part_of_specviz_that_is_not_there(tmp_path: Path, monkeypatch: pytest
 def test_package_and_wheel_are_no_names(cache_folder: Path) -> None:
     for name in ("package", "wheel"):
         with pytest.raises(UnknownModelError):
-            store.resolve(name)
+            sources.resolve(name)
 
 
 def test_a_gguf_file_is_converted_once_per_content(cache_folder: Path, tiny_folder: Path, tmp_path: Path) -> None:
@@ -542,7 +542,7 @@ def test_a_damaged_gguf_file_leaves_nothing(cache_folder: Path, tmp_path: Path) 
 
 def test_listing(use_pip: UsePip, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "cached", lambda repo: None)
-    monkeypatch.setattr(store, "WEIGHTS", Path("/nowhere"))
+    monkeypatch.setattr(sources, "WEIGHTS", Path("/nowhere"))
     assert [entry.path for entry in store.listing()] == [None] * 5
     use_pip("good")
     folder = store.pull("smollm2-135m")

@@ -1,0 +1,156 @@
+"""Names of models: what each of them means, by the list of known models and a look at the disk.
+
+A name is one of `KNOWN`, a Hugging Face repository (`org/name`), a folder, or a GGUF file of the Llama family.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from specviz.core.errors import UnknownModelError, UnsupportedModelError
+from specviz.engines import distilled
+from specviz.store.known import KNOWN, PACKAGE, WHEEL, KnownModel
+
+_SHOWN_MAX = 200
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+
+Kind = Literal["wheel", "hub", "package", "folder", "gguf"]
+#: The folder of the models that are part of specviz.
+WEIGHTS = Path(__file__).parent.parent / "weights"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """What a name means.
+
+    Attributes:
+        name: as it is shown. It has the same meaning when it is resolved again.
+        kind: where the model comes from; "package": it is part of specviz.
+        location: repository id, or absolute path; empty for the wheel.
+        known: its entry in `KNOWN`; None where it has none.
+    """
+
+    name: str
+    kind: Kind
+    location: str
+    known: KnownModel | None = None
+
+
+def resolve(name: str) -> ModelSource:
+    """What a name means. Uses the disk, not the network.
+
+    Raises:
+        UnknownModelError: neither a known name, nor of the form `org/name`, nor a folder or GGUF file; near matches
+            are suggested.
+        UnsupportedModelError: a path that the user may not read.
+    """
+    name = name.strip()
+    for known in KNOWN:
+        if name.lower() == known.name or (known.repository and name.lower() == known.repository.lower()):
+            return _known_source(known)
+    path, found = _on_disk(name)
+    if found == "folder":
+        return ModelSource(name, "folder", str(path))
+    gguf = path.suffix.lower() == ".gguf"
+    if found == "file":
+        if gguf:
+            return ModelSource(name, "gguf", str(path))
+        raise UnknownModelError(f"{name} is a file, but not a GGUF file.", "Give its folder, or a .gguf file.")
+    if _REPOSITORY.fullmatch(name) and not gguf and not name.startswith("."):
+        _check_repository(name)
+        return ModelSource(name, "hub", name)
+    names = [known.name for known in KNOWN]
+    near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"Known names: {', '.join(names)}."
+    raise UnknownModelError(
+        f"There is no model {_short(name)!r}, and no such folder or file.", f"{hint} A repository is written org/name."
+    )
+
+
+def _known_source(known: KnownModel) -> ModelSource:
+    if known.source == WHEEL:
+        return ModelSource(known.name, "wheel", "", known)
+    if known.source == PACKAGE:
+        return ModelSource(known.name, "package", str(WEIGHTS / known.name), known)
+    return ModelSource(known.name, "hub", known.source, known)
+
+
+def _on_disk(name: str) -> tuple[Path, Literal["folder", "file", ""]]:
+    """The absolute path that a name may mean, and what is there."""
+    path = Path(name)
+    if not name:
+        return path, ""
+    try:
+        path = path.expanduser().absolute()
+        mode = path.stat().st_mode
+    except PermissionError as exc:
+        raise unreadable(path, exc) from exc
+    except (OSError, RuntimeError, ValueError):  # absent; too long; an unknown user's home; a NUL
+        return path, ""
+    return path, "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
+
+
+def _check_repository(name: str) -> None:
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined, unused-ignore]
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as exc:
+        raise UnknownModelError(
+            f"There is no folder {_short(name)!r}, and it is no valid name of a repository.",
+            "A repository is written org/name, of letters, digits, '-', '_' and '.', at most 96 characters, "
+            "with no '--' or '..', and no '-' or '.' at either end.",
+        ) from exc
+
+
+def unreadable(path: Path, exc: OSError) -> UnsupportedModelError:
+    """The error for a file or folder that the system does not let us read."""
+    return UnsupportedModelError(
+        f"{_short(str(path))} cannot be read: {exc.strerror or exc}.", "Look at its permissions, or give another path."
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _SHOWN_MAX else f"{name[:_SHOWN_MAX]}…"
+
+
+def check_complete(folder: Path) -> None:
+    """Refuse a folder that lacks a file that a model, or a distilled draft, needs.
+
+    Raises:
+        UnsupportedModelError: naming what is missing; or the folder cannot be read.
+    """
+    try:
+        names = os.listdir(folder)
+    except OSError as exc:
+        raise unreadable(folder, exc) from exc
+    is_draft = distilled.DESCRIPTION_FILE in names
+    tokenizer = ("tokenizer (tokenizer.json)", ["tokenizer.json", "tokenizer.model", "vocab.json", "*.tiktoken"])
+    tokens = (f"map of its tokens ({distilled.VOCABULARY_FILE})", [distilled.VOCABULARY_FILE])
+    missing = [
+        what
+        for what, patterns in (
+            ("config.json", ["config.json"]),
+            ("weights (model*.safetensors)", ["model*.safetensors"]),
+            tokens if is_draft else tokenizer,
+        )
+        if not any(fnmatch.filter(names, p) for p in patterns)
+    ]
+    if missing and is_draft:
+        raise UnsupportedModelError(
+            f"{folder} is not a complete distilled draft: it has no {' and no '.join(missing)}.",
+            "Copy the folder again, with all of its files.",
+        )
+    if missing:
+        raise UnsupportedModelError(
+            f"{folder} is not a model that mlx-lm can load: it has no {' and no '.join(missing)}.",
+            "Give a folder in the Hugging Face layout, with weights as safetensors.",
+        )
