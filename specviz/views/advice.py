@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from itertools import accumulate
 from typing import Any
 
+from specviz.core.cost_model import CostModel, VerifyCurve
 from specviz.core.events import TimeSplit
 from specviz.record.state import RunState
 from specviz.views import words
@@ -60,32 +60,24 @@ def best_k(state: RunState) -> Estimate | None:
     Drafting time is proportional to the drafted tokens. Verification time lies between that of a plain token (the
     measured baseline) and that of the whole block. The rest of a round is constant. The first round is left out.
     """
-    count = len(state.rounds)
-    now = speeds(state).speculative
+    count, now = len(state.rounds), speeds(state).speculative
     if count < ROUNDS_FOR_K or not now or not state.sums.drafted:
         return None
-    drafted = [n / count for n in accumulate(state.proposed)]
-    kept = [n / count for n in accumulate(state.kept)]
-    kept += kept[-1:] * (len(drafted) - len(kept)) if kept else [0.0] * len(drafted)
-    mean = _mean_times(state)
+    mean, whole, drafted = _mean_times(state), len(state.proposed), sum(state.proposed) / count
     verify_one = min(_plain_token_ms(state) or mean.verify_ms, mean.verify_ms)
-
-    def speed(k: int) -> float:
-        share = drafted[k - 1] / drafted[-1]
-        ms = (
-            share * mean.draft_ms
-            + verify_one
-            + share * (mean.verify_ms - verify_one)
-            + mean.rule_ms
-            + max(0.0, mean.other_ms)
-        )
-        return (1 + kept[k - 1]) / ms if ms > 0 else 0.0
-
-    whole = len(drafted)
-    best = max(range(1, whole + 1), key=speed)
-    if not speed(whole):
+    model = CostModel(
+        rounds=count,
+        kept=(*state.kept, *[0] * (whole - len(state.kept))),
+        proposed=tuple(state.proposed),
+        draft_ms=mean.draft_ms / drafted,
+        verify=VerifyCurve(((0.0, verify_one), (drafted, mean.verify_ms))),
+        other_ms=mean.rule_ms + max(0.0, mean.other_ms),
+    )
+    best = model.best_k(range(1, whole + 1))
+    speed_best, speed_whole = model.tokens_per_second([best, whole])
+    if not speed_whole:
         return None
-    return Estimate(best, now * speed(best) / speed(whole), now, verify_one < mean.verify_ms)
+    return Estimate(best, now * float(speed_best / speed_whole), now, verify_one < mean.verify_ms)
 
 
 def wasted_drafts(state: RunState) -> str:

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.bench.planning.inputs import Measured, VerifyCurve, by_hand
+from specviz.bench.planning.inputs import Measured, by_hand
 from specviz.bench.planning.model import Bill, Costs, answer, break_even_map, marginal, speedup, speedups
+from specviz.core.cost_model import VerifyCurve
 from specviz.record.state import RunState
 from specviz.views import planner
 from specviz.views.planner import sentences
@@ -19,15 +20,15 @@ EVERY = (planner.rtt_map, planner.draft_speed_map, planner.speed_curve, planner.
 AGAINST = ("streaming", "one call per token")
 
 GOOD = Measured(
-    "draft → target",
-    100,
-    (80, 60, 30, 10),
-    (100,) * 4,
-    (100, 80, 60, 30),
-    0.7,
-    100.0,
-    10.0,
-    VerifyCurve.of([(0, 100), (4, 140)]),
+    source="draft → target",
+    rounds=100,
+    kept=(80, 60, 30, 10),
+    proposed=(100,) * 4,
+    reached=(100, 80, 60, 30),
+    alpha=0.7,
+    plain_ms=100.0,
+    draft_ms=10.0,
+    verify=VerifyCurve.of([(0, 100), (4, 140)]),
 )
 USELESS = replace(GOOD, kept=(0, 0, 0, 0), alpha=0.0)
 HAND = by_hand(0.6, 89.0, 5.0, [(4, 127.0), (16, 180.0)])

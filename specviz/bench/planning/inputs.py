@@ -6,91 +6,43 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from specviz.core.cost_model import TRUSTED_ROUNDS, CostModel, VerifyCurve
 from specviz.core.events import Metrics, TimeSplit, Way
 from specviz.core.settings import K_MAX
 from specviz.core.tally import rate
 from specviz.record.state import RunState
 
-Floats = NDArray[np.float64]
-
-#: A rate of fewer rounds than this is not continued beyond the measured positions.
-_TRUSTED_ROUNDS = 10
 #: A block length is a point of the curve from this share of the rounds on, and from so many rounds.
 _POINT_SHARE, _POINT_ROUNDS = 0.1, 3
-#: Tokens between two points of the curve, at least.
-_APART = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyCurve:
-    """What one call to the target takes, by the number of drafted tokens in it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured(CostModel):
+    """What was measured, or what somebody assumes: a cost model with the plain decoding that it is compared with.
 
     Attributes:
-        points: (drafted tokens, ms), by length; at least one. No draft at all is one plain token.
-    """
-
-    points: tuple[tuple[float, float], ...]
-
-    @classmethod
-    def of(cls, points: Iterable[tuple[float, float]]) -> VerifyCurve:
-        """From points in any order. Those less than half a token apart are averaged: their slope would be chance."""
-        groups: list[list[tuple[float, float]]] = []
-        for point in sorted(points):
-            near = bool(groups) and groups[-1][0][0] > 0 and point[0] - groups[-1][0][0] < _APART
-            same = bool(groups) and groups[-1][0][0] == point[0]
-            groups[-1].append(point) if near or same else groups.append([point])
-        return cls(tuple((fmean(x for x, _ in group), fmean(ms for _, ms in group)) for group in groups))
-
-    def __call__(self, lengths: ArrayLike) -> Floats:
-        """Linear between the points; beyond the last with the slope of the last two, but never falling."""
-        x, (xs, ys) = np.asarray(lengths, dtype=np.float64), np.array(self.points, dtype=np.float64).T
-        slope = max(0.0, (ys[-1] - ys[-2]) / (xs[-1] - xs[-2])) if len(xs) > 1 else 0.0
-        beyond: Floats = np.interp(x, xs, ys) + slope * np.maximum(0.0, x - xs[-1])
-        return beyond
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What was measured, or what somebody assumes.
-
-    Attributes:
-        source: what it is, for a person; may hold names that somebody else chose.
-        rounds: that were counted. kept: per position of the block, rounds that accepted at least so many tokens, so
-            that kept[j-1] / rounds is the probability of j or more. proposed: rounds that drafted so many. reached:
-            rounds that tested the token there.
+        source: where it is from, for a person; may hold names that somebody else chose.
+        reached: per position, rounds that tested the token there.
         alpha: accepted / tested.
         plain_ms: of a token of plain decoding, which streams where the target is remote.
-        draft_ms: of a drafted token. verify: of one call, without a network that was only simulated. other_ms: rule
-            and everything else, per round.
         per_call_ms: of a plain token that is a call of its own; None where that is `plain_ms` and a round trip.
-        rtt_ms: round trip that was simulated, and is in none of these times.
+        rtt_ms: round trip that was simulated; `verify` and the other times are without it.
         holds_way: a real network is in `verify`, since nobody divided the calls.
         assumed: nothing was measured.
-        direct: (K, tokens per round) of the runs at several K, where there were any: rounds that are cut short are not
-            quite rounds of a smaller K, which begin at other places of the text.
         way: how the target verifies, which decides what it bills. prompt_tokens, output_tokens: of the run.
     """
 
     source: str
-    rounds: int
-    kept: tuple[float, ...]
-    proposed: tuple[float, ...]
     reached: tuple[float, ...]
     alpha: float
     plain_ms: float
-    draft_ms: float
-    verify: VerifyCurve
-    other_ms: float = 0.0
     per_call_ms: float | None = None
     rtt_ms: float = 0.0
     holds_way: bool = False
     assumed: bool = False
-    direct: tuple[tuple[int, float], ...] = ()
     way: Way = "rows"
     prompt_tokens: int | None = None
     output_tokens: int | None = None
@@ -102,43 +54,12 @@ class Measured:
 
     def acceptance_by_position(self) -> list[float]:
         """Accepted / tested at each position, as far as enough rounds got to say."""
-        enough = min(_TRUSTED_ROUNDS, self.rounds)
+        enough = min(TRUSTED_ROUNDS, self.rounds)
         return [k / n for k, n in zip(self.kept, self.reached, strict=True) if n and (self.assumed or n >= enough)]
 
     def is_extrapolated(self, k: int) -> bool:
         """Whether nothing was measured at this position, so that the last rate is carried on."""
         return not self.assumed and k > self.k
-
-    def at_least(self, ks: ArrayLike) -> Floats:
-        """Probability that a round accepts k tokens or more, if it drafts as many; 1 at 0."""
-        return _continued(self.kept, self.rounds, ks)
-
-    def drafts(self, ks: ArrayLike) -> Floats:
-        """Probability that a round drafts k tokens or more when it may: a draft may end early, or find nothing."""
-        return _continued(self.proposed, self.rounds, ks)
-
-    def tokens_per_round(self, ks: ArrayLike) -> Floats:
-        """1 + Σ P(at least j accepted) over j ≤ k: the accepted tokens, and the resampled or bonus token.
-
-        At a K that was measured itself, as it was; between those as far from the sum as they are.
-        """
-        sums = 1 + _summed(self.at_least, ks)
-        at = np.array([0, *(k for k, _ in self.direct)])
-        off = np.array([1.0, *(tokens / (1 + _summed(self.at_least, k)) for k, tokens in self.direct)])
-        tokens: Floats = sums * np.interp(np.asarray(ks, dtype=np.float64), at, off)
-        return tokens
-
-    def drafted_per_round(self, ks: ArrayLike) -> Floats:
-        """Σ P(at least j drafted) over j ≤ k."""
-        return _summed(self.drafts, ks)
-
-    def verify_ms(self, ks: ArrayLike) -> Floats:
-        """Expected time of the call, over the lengths that the blocks of at most k tokens have."""
-
-        def step(js: Floats) -> Floats:
-            return self.drafts(js) * (self.verify(js) - self.verify(js - 1))
-
-        return self.verify(0) + _summed(step, ks)
 
     def tokens_interval(self, k: int) -> tuple[float, float] | None:
         """95 % interval of the tokens per round at k, rounds taken as independent; None of an assumption.
@@ -155,27 +76,6 @@ class Measured:
         return max(1.0, mean - half), min(1.0 + k, mean + half)
 
 
-def _continued(counts: Sequence[float], rounds: int, ks: ArrayLike) -> Floats:
-    """Shares of the rounds; 1 at position 0, and beyond the counts geometric with the last rate that can be trusted."""
-    at = np.asarray(ks, dtype=np.int64)
-    longest = int(at.max(initial=0))
-    before: list[float] = [float(rounds), *counts]
-    trusted = [j for j in range(1, len(before)) if before[j - 1] >= min(_TRUSTED_ROUNDS, rounds)]
-    last = before[trusted[-1]] / before[trusted[-1] - 1] if trusted else 0.0
-    while len(before) <= longest:
-        before.append(before[-1] * min(1.0, last))
-    shares: Floats = np.array(before, dtype=np.float64)[at] / rounds
-    return shares
-
-
-def _summed(term: Any, ks: ArrayLike) -> Floats:
-    """Σ term(j) over 1 ≤ j ≤ k, for each k."""
-    at = np.asarray(ks, dtype=np.int64)
-    terms = term(np.arange(1, int(at.max(initial=0)) + 1, dtype=np.float64))
-    sums: Floats = np.concatenate(([0.0], np.cumsum(terms)))[at]
-    return sums
-
-
 def by_hand(
     alpha: float, plain_ms: float, draft_ms: float, passes: Iterable[tuple[float, float]], other_ms: float = 0.0
 ) -> Measured:
@@ -185,10 +85,18 @@ def by_hand(
         passes: (drafted tokens, ms) of calls to the target; that of none is `plain_ms`.
     """
     return Measured(
-        "by hand", 1, tuple(alpha**j for j in range(1, K_MAX + 1)), (1,) * K_MAX,
-        tuple(alpha**j for j in range(K_MAX)), alpha, plain_ms, draft_ms,
-        VerifyCurve.of([(0, plain_ms), *passes]), other_ms, assumed=True,
-    )  # fmt: skip
+        source="by hand",
+        rounds=1,
+        kept=tuple(alpha**j for j in range(1, K_MAX + 1)),
+        proposed=(1,) * K_MAX,
+        reached=tuple(alpha**j for j in range(K_MAX)),
+        alpha=alpha,
+        plain_ms=plain_ms,
+        draft_ms=draft_ms,
+        verify=VerifyCurve.of([(0, plain_ms), *passes]),
+        other_ms=other_ms,
+        assumed=True,
+    )
 
 
 def from_run(state: RunState) -> Measured | None:

@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from specviz.bench.planning.inputs import Floats, Measured
+from specviz.bench.planning.inputs import Measured
+from specviz.core.cost_model import Floats
 from specviz.core.events import Way
 
 #: What speculation is compared with. streaming: plain decoding that pays for the way once, before its first token, or
@@ -61,8 +62,7 @@ def baseline_ms(measured: Measured, costs: Costs, against: Against) -> float:
 
 def round_ms(measured: Measured, costs: Costs, ks: ArrayLike) -> Floats:
     """A round: the draft, one call, one round trip, the rule."""
-    drafting = measured.drafted_per_round(ks) * costs.draft_ms
-    return drafting + measured.verify_ms(ks) + costs.rtt_ms + measured.other_ms
+    return measured.round_ms(ks, rtt_ms=costs.rtt_ms, draft_ms=costs.draft_ms)
 
 
 def speedups(measured: Measured, costs: Costs, ks: ArrayLike, against: Against = "streaming") -> Floats:
@@ -167,9 +167,9 @@ def marginal(measured: Measured, costs: Costs, ks: Sequence[int], against: Again
     ]  # fmt: skip
 
 
-def best_k(measured: Measured, costs: Costs, ks: Sequence[int], against: Against = "streaming") -> int:
-    """The k of the highest speed-up; of equals the smallest."""
-    return int(ks[int(np.argmax(speedups(measured, costs, np.array(ks), against)))])
+def best_k(measured: Measured, costs: Costs, ks: Sequence[int]) -> int:
+    """The k of the highest speed-up, whatever it is compared with; of equals the first."""
+    return measured.best_k(ks, rtt_ms=costs.rtt_ms, draft_ms=costs.draft_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class PlannerResult:
 def answer(measured: Measured, costs: Costs, ks: Sequence[int], against: Against = "streaming") -> PlannerResult:
     """The verdict, from the measured ks among these; what lies beyond is only told of."""
     known = [k for k in ks if not measured.is_extrapolated(k)] or list(ks[:1])
-    k, beyond = best_k(measured, costs, known, against), best_k(measured, costs, ks, against)
+    k, beyond = best_k(measured, costs, known), best_k(measured, costs, ks)
     at, there = speedup(measured, k, costs, against), speedup(measured, beyond, costs, against)
     needed = needed_tokens(measured, k, costs, against)
     tokens = measured.tokens_interval(k)

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from specviz.bench.forecast.forecast import SCHEMA, Forecast, Prediction
-from specviz.bench.planning.inputs import Floats, Measured, VerifyCurve, padded, target_ms
+from specviz.bench.planning.inputs import Measured, padded, target_ms
 from specviz.bench.sweep.results import Bench, parsed
 from specviz.bench.sweep.rows import BenchRow, baseline_of, rows_of
+from specviz.core.cost_model import Floats, VerifyCurve
 from specviz.core.errors import SettingsError
 from specviz.core.events import Way
 from specviz.record.state import Baseline

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from specviz.bench.planning.inputs import Floats, Measured
+from specviz.bench.planning.inputs import Measured
 from specviz.bench.planning.model import Against, Costs, best_k, iid_speedups, speedups
+from specviz.core.cost_model import Floats
 from specviz.views import words
 from specviz.views.figures.frame import TEXT, Chart, axis, layout, legend
 from specviz.views.palette import NEUTRAL
@@ -17,7 +18,7 @@ def speed_curve(measured: Measured, costs: Costs, against: Against) -> Chart:
     counted = speedups(measured, costs, KS, against)
     iid = iid_speedups(measured, costs, KS, against)
     known = [k for k in KS if not measured.is_extrapolated(k)]
-    best = best_k(measured, costs, known, against)
+    best = best_k(measured, costs, known)
     name = "assumed" if measured.assumed else "measured acceptance"
     data = [_line(name, known, counted, {"color": MEASURED, "width": 2.5}, "circle")]
     if len(known) < len(KS):

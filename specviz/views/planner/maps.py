@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from specviz.bench.planning.inputs import Floats, Measured
+from specviz.bench.planning.inputs import Measured
 from specviz.bench.planning.model import Against, Costs, answer, best_k, break_even_map, draft_map, speedup
+from specviz.core.cost_model import Floats
 from specviz.views import words
 from specviz.views.figures.frame import Chart, axis, layout
 from specviz.views.planner import sentences
@@ -106,7 +107,7 @@ def _map(
 
 def _now(at: float, measured: Measured, costs: Costs, against: Against) -> dict[str, Any]:
     """A ring at the chosen costs and the best measured K."""
-    best = best_k(measured, costs, [k for k in KS if not measured.is_extrapolated(k)], against)
+    best = best_k(measured, costs, [k for k in KS if not measured.is_extrapolated(k)])
     text = f"now: best at K = {best}, {words.number(speedup(measured, best, costs, against))} ×"
     return {
         "type": "scatter", "mode": "markers", "x": [best], "y": [round(at, 3)], "name": "now",

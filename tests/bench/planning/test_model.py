@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from specviz.bench.planning.inputs import Measured, VerifyCurve, by_hand, from_run
+from specviz.bench.planning.inputs import Measured, by_hand, from_run
 from specviz.bench.planning.model import (
     Bill,
     Costs,
@@ -28,6 +28,7 @@ from specviz.bench.planning.model import (
     speedup,
     speedups,
 )
+from specviz.core.cost_model import VerifyCurve
 from specviz.core.events import TimeSplit
 from specviz.record.state import RunState
 from tests.views.scripted import Story
@@ -44,8 +45,8 @@ against = st.sampled_from(AGAINST)
 def _counted(kept: tuple[int, ...], rounds: int = 100, **more) -> Measured:
     reached = sum([rounds, *kept[:-1]])
     known = Measured(
-        "draft → target", rounds, kept, (rounds,) * len(kept), (rounds, *kept[:-1]), sum(kept) / reached, 100.0, 10.0,
-        VerifyCurve.of([(0, 100), (4, 140)]),
+        source="draft → target", rounds=rounds, kept=kept, proposed=(rounds,) * len(kept), reached=(rounds, *kept[:-1]),
+        alpha=sum(kept) / reached, plain_ms=100.0, draft_ms=10.0, verify=VerifyCurve.of([(0, 100), (4, 140)]),
     )  # fmt: skip
     return replace(known, **more)
 
@@ -252,7 +253,7 @@ def test_marginal_gains_worked_out_by_hand() -> None:
 @given(measurements(), times, times, against)
 def test_the_best_k_is_the_best(known, rtt, draft, way) -> None:
     costs = Costs(rtt, draft)
-    best = best_k(known, costs, KS, way)
+    best = best_k(known, costs, KS)
     assert speedup(known, best, costs, way) >= max(speedups(known, costs, KS, way)) - 1e-12
 
 
