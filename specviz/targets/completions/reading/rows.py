@@ -1,32 +1,34 @@
-"""Tokens with their log-probabilities, in the shapes in which servers list them.
+"""Tokens with their log-probabilities, of every shape.
 
-Every shape becomes `AnswerRows`: columns of equal length, with ids where the server gives them. What stands in a row
-is read late and only where it is needed, since an echo brings a row for every token of the context.
+Every shape becomes `AnswerRows`: columns of equal length, with ids where the server gives them. Alternatives are read
+late and only where they are needed, since an echo brings a row for every token of the context.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from specviz.targets.completions.reading.checks import (
+from specviz.targets.completions.reading.shapes import (
     LOGPROB_SLACK,
     SUM_SLACK,
+    Alternatives,
+    ContentRow,
+    DecodedToken,
+    LogprobsJson,
+    Triple,
     lacking,
-    listing,
-    logprob,
-    mapping,
     refuse,
-    text,
-    token_id,
-    token_ids,
+    shaped,
 )
 from specviz.targets.completions.values import Likely, ScoredToken
 
 _ID_PREFIX = "token_id:"
 _REPLACEMENT = "\ufffd"
+#: Servers write "impossible" as a large number, since JSON has no -inf: vLLM -9999.0, llama-server -3.4e38.
+_IMPOSSIBLE = -9999.0
 #: How far two statements of one log-probability may be apart.
 _AGREE = 1e-2
 #: What may be missing from 1 in a list of all tokens.
@@ -39,12 +41,13 @@ class AnswerRows:
 
     Attributes:
         ids: None where the server gives none. texts: "" where it gives an id in place of a text.
-        logprobs, tops: as they stand in the JSON, not read yet; a top may be None.
+        logprobs: None where the server gives none.
+        tops: the alternatives as they are in the JSON, not read yet.
     """
 
     ids: tuple[int | None, ...] = ()
     texts: tuple[str, ...] = ()
-    logprobs: tuple[Any, ...] = ()
+    logprobs: tuple[float | None, ...] = ()
     tops: tuple[Any, ...] = ()
 
     def __len__(self) -> int:
@@ -60,11 +63,7 @@ class AnswerRows:
         known = tuple(i for i in self.ids if i is not None)
         return known if len(known) == len(self.ids) else None
 
-    def with_ids(self, ids: Sequence[int]) -> AnswerRows:
-        """The same with ids that the server says elsewhere."""
-        return replace(self, ids=tuple(ids))
-
-    def read(self, top: int, vocab_size: int | None, first_may_be_empty: bool = False) -> tuple[ScoredToken, ...]:
+    def read(self, top: int, first_may_be_empty: bool = False) -> tuple[ScoredToken, ...]:
         """Every row with its numbers.
 
         Args:
@@ -72,143 +71,97 @@ class AnswerRows:
             first_may_be_empty: the first row is that of a prompt's first token, which has no log-probability.
 
         Raises:
-            AnswerError: null where a number must be, or a row that cannot be a distribution.
+            AnswerError: no number where one must be, or a row that cannot be a distribution.
         """
+        columns = zip(self.ids, self.texts, self.logprobs, self.tops, strict=True)
         return tuple(
             ScoredToken(i, word, None)
             if at == 0 and first_may_be_empty and value is None
-            else _scored(i, word, value, best, top, vocab_size)
-            for at, (i, word, value, best) in enumerate(
-                zip(self.ids, self.texts, self.logprobs, self.tops, strict=True)
-            )
+            else _scored(i, word, value, best, top)
+            for at, (i, word, value, best) in enumerate(columns)
         )
-
-
-class TopEntry(NamedTuple):
-    """One of a row's most probable tokens, with the log-probability as it stands in the JSON."""
-
-    token_id: int | None
-    text: str
-    logprob: Any
 
 
 # The shapes.
 
 
-def from_lists(block: Mapping[str, Any], vocab_size: int | None) -> AnswerRows:
-    """The legacy shape: lists `tokens`, `token_logprobs`, `top_logprobs`; Fireworks and Together add `token_ids`."""
-    words = [text(t, "a token") for t in listing(block.get("tokens"), "tokens")]
-    values = listing(block.get("token_logprobs"), "token_logprobs")
-    given = block.get("top_logprobs")
-    tops = [None] * len(words) if given is None else listing(given, "top_logprobs")
+def from_logprobs(block: LogprobsJson | None) -> AnswerRows:
+    """The rows of a choice of the completions API."""
+    if block is None:
+        lacking("log-probabilities")
+    if block.content is not None:
+        return from_content(block.content)
+    words, values = block.tokens, block.token_logprobs
+    if words is None or values is None:
+        refuse("its log-probabilities have no shape that is known")
+    tops = [None] * len(words) if block.top_logprobs is None else block.top_logprobs
     if not len(words) == len(values) == len(tops):
         lacking(f"{len(words)} tokens, {len(values)} log-probabilities, {len(tops)} lists of alternatives")
-    ids: list[int | None] = [_id_of(word, vocab_size) for word in words]
-    if block.get("token_ids") is not None:
-        ids = list(token_ids(block["token_ids"], "token_ids", vocab_size))
-        if len(ids) != len(words):
-            lacking(f"{len(words)} tokens and {len(ids)} ids")
+    ids: Sequence[int | None] = [_id_in(word) for word in words] if block.token_ids is None else block.token_ids
+    if len(ids) != len(words):
+        lacking(f"{len(words)} tokens and {len(ids)} ids")
     texts = tuple("" if word.startswith(_ID_PREFIX) else word for word in words)
     return AnswerRows(tuple(ids), texts, tuple(values), tuple(tops))
 
 
-def from_content(content: list[Any], vocab_size: int | None) -> AnswerRows:
-    """The chat shape: a list of objects with `token`, `logprob`, `top_logprobs`, mostly `bytes`, sometimes an id."""
-    rows = [mapping(row, "a row") for row in content]
-    ids = tuple(_own_id(row, vocab_size) for row in rows)
+def from_content(content: list[ContentRow]) -> AnswerRows:
+    """The chat shape."""
     return AnswerRows(
-        ids,
-        tuple(_word(row) for row in rows),
-        tuple(row.get("logprob") for row in rows),
-        tuple(row.get("top_logprobs") for row in rows),
+        tuple(row.known_id for row in content),
+        tuple(row.text for row in content),
+        tuple(row.logprob for row in content),
+        tuple(row.top_logprobs for row in content),
     )
 
 
-def from_prompt_logprobs(given: list[Any], ids: Sequence[int], vocab_size: int | None) -> AnswerRows:
-    """VLLM's prompt_logprobs: per prompt token an object by id, in which the token itself must stand.
-
-    Args:
-        ids: of the prompt.
-    """
-    if len(given) != len(ids):
-        lacking(f"log-probabilities of {len(given)} prompt tokens out of {len(ids)}")
-    texts, values = [], []
-    for at, (i, row) in enumerate(zip(ids, given, strict=True)):
-        own = None if row is None else mapping(row, "a row").get(str(i))
-        if own is None and (at or row is not None):
-            lacking(f"the log-probability of token {i} of the prompt")
-        texts.append("" if own is None else _decoded(mapping(own, "an alternative")))
-        values.append(None if own is None else own.get("logprob"))
-    return AnswerRows(tuple(token_id(i, vocab_size) for i in ids), tuple(texts), tuple(values), tuple(given))
-
-
-def from_triples(given: list[Any], tops: Any, vocab_size: int | None) -> AnswerRows:
-    """SGLang's own shape: lists of [log-probability, id, text or null], and the most probable tokens likewise."""
-    entries = [_triple(row) for row in given]
-    best = [None] * len(entries) if tops is None else listing(tops, "top_logprobs")
-    if len(best) != len(entries):
-        lacking(f"{len(entries)} log-probabilities and {len(best)} lists of alternatives")
+def from_triples(given: list[Triple] | None, tops: list[Any] | None) -> AnswerRows:
+    """SGLang's own shape."""
+    if given is None:
+        lacking("log-probabilities")
+    best = [None] * len(given) if tops is None else tops
+    if len(best) != len(given):
+        lacking(f"{len(given)} log-probabilities and {len(best)} lists of alternatives")
     return AnswerRows(
-        tuple(token_id(e[1], vocab_size) for e in entries),
-        tuple("" if e[2] is None else text(e[2], "a token") for e in entries),
-        tuple(e[0] for e in entries),
-        tuple(best),
-    )
+        tuple(own for _, own, _ in given), tuple(word or "" for _, _, word in given),
+        tuple(value for value, _, _ in given), tuple(best),
+    )  # fmt: skip
 
 
-def _triple(row: Any) -> list[Any]:
-    entry = listing(row, "a row")
-    if len(entry) != 3:
-        refuse(f"a row must be a log-probability, an id and a text, not {len(entry)} values")
-    return entry
-
-
-def _id_of(word: str, vocab_size: int | None) -> int | None:
+def _id_in(word: str) -> int | None:
     """The id in a token that is written as `token_id:N`; None for a text."""
     digits = word.removeprefix(_ID_PREFIX)
-    if digits == word or not digits.isascii() or not digits.isdigit() or len(digits) > 10:
-        return None
-    return token_id(int(digits), vocab_size)
+    return None if digits == word else _number_in(digits)
 
 
-def _own_id(row: Mapping[str, Any], vocab_size: int | None) -> int | None:
-    given = row.get("id", row.get("token_id"))
-    return None if given is None else token_id(given, vocab_size)
-
-
-def _word(row: Mapping[str, Any]) -> str:
-    raw = row.get("bytes")
-    if isinstance(raw, list) and all(type(b) is int and 0 <= b < 256 for b in raw):
-        try:
-            return bytes(raw).decode()
-        except UnicodeDecodeError:
-            pass  # a part of a character: the token, as the server writes it, says no less
-    return text(row.get("token", ""), "a token")
-
-
-def _decoded(entry: Mapping[str, Any]) -> str:
-    word = entry.get("decoded_token")
-    return "" if word is None else text(word, "a token")
+def _number_in(digits: str) -> int | None:
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 10 else None
 
 
 # What stands in a row.
 
 
-def _scored(own: int | None, word: str, value: Any, best: Any, top: int, vocab_size: int | None) -> ScoredToken:
-    at = logprob(value)
-    return ScoredToken(own, word, at, _top(Likely(own, word, at), best, top, vocab_size))
+def _scored(own: int | None, word: str, value: float | None, best: Any, top: int) -> ScoredToken:
+    at = _logprob(value)
+    return ScoredToken(own, word, at, _top(Likely(own, word, at), best, top))
 
 
-def _top(own: Likely, best: Any, top: int, vocab_size: int | None) -> tuple[Likely, ...]:
+def _logprob(value: float | None) -> float:
+    if value is None:
+        refuse("a log-probability must be a number, not null")
+    return -math.inf if value <= _IMPOSSIBLE else min(value, 0.0)
+
+
+def _top(own: Likely, best: Any, top: int) -> tuple[Likely, ...]:
     """The most probable tokens of a row, best first: never with a hole, so that all others have less than the last.
 
     Raises:
         AnswerError: a token stands twice, the probabilities sum above 1, or the row contradicts its own token.
     """
-    if best is None:
+    given: Alternatives = shaped(best, Alternatives)  # type: ignore[arg-type]
+    if given is None:
         return ()
-    by_name = isinstance(best, Mapping)
-    found = [Likely(e.token_id, e.text, logprob(e.logprob)) for e in _entries(best, vocab_size)]
+    by_name = isinstance(given, dict)
+    found = [_named(*one) for one in given.items()] if isinstance(given, dict) else [_unnamed(one) for one in given]
     # Among equals the one goes that was added for being the token itself; else the lowest id stands first.
     added = len(found) > top
     listed = sorted(found, key=lambda t: (-t.logprob, added and _same(t, own), t.token_id or 0))
@@ -224,28 +177,19 @@ def _top(own: Likely, best: Any, top: int, vocab_size: int | None) -> tuple[Like
     return tuple(listed[: _unclear_at(listed)][:top])
 
 
-def _entries(best: Any, vocab_size: int | None) -> list[TopEntry]:
-    if isinstance(best, Mapping):
-        return [_keyed(name, value, vocab_size) for name, value in best.items()]
-    return [_unkeyed(row, vocab_size) for row in listing(best, "alternatives")]
-
-
-def _keyed(name: Any, value: Any, vocab_size: int | None) -> TopEntry:
+def _named(name: str, value: float | DecodedToken) -> Likely:
     """Of a dict: by text or `token_id:N` with a number, or by id with an object."""
-    word = text(name, "an alternative")
-    if isinstance(value, Mapping):
-        own = _id_of(_ID_PREFIX + word, vocab_size)
-        return TopEntry(own, _decoded(value), value.get("logprob"))
-    own = _id_of(word, vocab_size)
-    return TopEntry(own, word if own is None else "", value)
+    if isinstance(value, DecodedToken):
+        return Likely(_number_in(name), value.decoded_token or "", _logprob(value.logprob))
+    own = _id_in(name)
+    return Likely(own, name if own is None else "", _logprob(value))
 
 
-def _unkeyed(row: Any, vocab_size: int | None) -> TopEntry:
-    """Of a list: an object, or SGLang's triple."""
-    if isinstance(row, Mapping):
-        return TopEntry(_own_id(row, vocab_size), _word(row), row.get("logprob"))
-    value, own, word = _triple(row)
-    return TopEntry(token_id(own, vocab_size), "" if word is None else text(word, "a token"), value)
+def _unnamed(one: ContentRow | Triple) -> Likely:
+    if isinstance(one, ContentRow):
+        return Likely(one.known_id, one.text, _logprob(one.logprob))
+    value, own, word = one
+    return Likely(own, word or "", _logprob(value))
 
 
 def _check_sum(listed: Sequence[Likely], own: Likely) -> None:
