@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from specviz import __version__
 from specviz.core.errors import TraceError
 from specviz.core.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
 from specviz.core.secrets import Secrets
 from specviz.core.settings import Settings
+from specviz.record.provenance import machine, versions
 
 SCHEMA = 1
 NO_SECRETS = Secrets()
-_PACKAGES = ("numpy", "mlx", "mlx-lm", "transformers", "tokenizers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +50,10 @@ def header(settings: Settings) -> dict[str, Any]:
         "type": "header",
         "schema": SCHEMA,
         "created_at": time.time(),
-        "versions": {"specviz": __version__, "python": platform.python_version()} | _versions(),
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
+        "versions": versions(),
+        "machine": machine() | {"cores": os.cpu_count()},
         "settings": settings.to_json(),
     }
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def line(data: dict[str, Any], secrets: Secrets = NO_SECRETS) -> str:

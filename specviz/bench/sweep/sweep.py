@@ -15,7 +15,6 @@ import numpy as np
 from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.cell import run_cell
 from specviz.bench.sweep.conversation import Conversations
-from specviz.bench.sweep.machine import machine
 from specviz.bench.sweep.plan import PLAIN, Cell, SweepPlan
 from specviz.bench.sweep.results import Bench, Failure, Trial
 from specviz.core.errors import PromptError, SpecvizError, StoppedError
@@ -23,6 +22,7 @@ from specviz.core.pair import Pair
 from specviz.core.ports import OnProgress, Progress
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
+from specviz.record.provenance import machine, versions
 from specviz.record.state import Baseline
 
 OpenPair = Callable[[Settings], Pair]
@@ -40,7 +40,7 @@ def baselines_of(settings: Settings) -> tuple[Baseline, ...]:
 
 def new_bench(plan: SweepPlan, prompts: Sequence[BenchPrompt]) -> Bench:
     """A sweep of which nothing is measured yet."""
-    return Bench(plan, tuple(prompts), machine=machine(), started_at=time.time())
+    return Bench(plan, tuple(prompts), machine=versions() | machine(), started_at=time.time())
 
 
 @dataclass(slots=True)

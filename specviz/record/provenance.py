@@ -1,0 +1,44 @@
+"""What a measurement was made with: versions and machine, as every trace and every benchmark records them."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from specviz import __version__
+
+#: Packages that decide about results or times; the BLAS that MLX uses on Linux is one of them.
+PACKAGES = ("mlx", "mlx-lm", "scipy-openblas32", "numpy", "transformers", "tokenizers", "openai", "msgspec")
+
+
+def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
+    """The versions of specviz, Python and those of the packages that are installed, by name."""
+    found = {"specviz": __version__, "python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, str]:
+    """System, processor and cores."""
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": str(os.cpu_count() or "n/a"),
+    }
+
+
+def _processor() -> str:
+    """The name of the processor: Linux has it in a file, other systems in the platform module."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine() or "n/a"
