@@ -1,4 +1,4 @@
-"""`specviz models`: which models there are, and which are on this machine."""
+"""`specviz models`: the known models, and which of them are on this machine."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ def add_models(commands: Any) -> None:
     """Register the command."""
     p: argparse.ArgumentParser = commands.add_parser(
         "models",
-        help="list, pull or locate models",
-        description="Models that specviz knows by name. Any Hugging Face repository, folder or Llama-family .gguf "
-        "file is a name too.",
+        help="list, fetch or locate models",
+        description="Models that have a short name. A Hugging Face repository, a folder or a .gguf file of the Llama "
+        "family can be given as a name too.",
     )
     jobs = p.add_subparsers(dest="job", required=True, metavar="JOB")
-    jobs.add_parser("list", help="known models, and whether they are here").set_defaults(run=_list)
-    pull = jobs.add_parser("pull", help="fetch a model, so that it works offline")
+    jobs.add_parser("list", help="known models, and whether they are on this machine").set_defaults(run=_list)
+    pull = jobs.add_parser("pull", help="fetch a model, for use without a network")
     pull.add_argument("name", metavar="NAME")
     pull.set_defaults(run=_pull)
-    path = jobs.add_parser("path", help="print the folder of a model that is here")
+    path = jobs.add_parser("path", help="print the folder of a model that is on this machine")
     path.add_argument("name", metavar="NAME")
     path.set_defaults(run=_path)
 

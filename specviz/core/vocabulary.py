@@ -1,4 +1,4 @@
-"""Whether a draft and a target may work together: the same ids must mean the same tokens."""
+"""Whether a draft and a target can work together: equal ids must mean equal tokens."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from specviz.core.errors import PairingError
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What has to agree between two models.
+    """What has to be equal between a draft and a target.
 
     Attributes:
-        kind: "byte-level BPE" or "SentencePiece": how pieces spell bytes.
-        pieces: (real tokens,) raw strings by id. Padding rows that a model has behind them are not part of this.
+        kind: how pieces encode bytes: "byte-level BPE" or "SentencePiece".
+        pieces: (real tokens,) raw strings by id, without the padding rows that a model may have after them.
         bos_id: beginning of text; None where the model has none.
     """
 
@@ -24,26 +24,26 @@ class Vocabulary:
 
 
 def fingerprint(vocabulary: Vocabulary) -> str:
-    """SHA-256 in hexadecimal of all that has to agree: equal for two vocabularies that `check_pair` lets pass."""
+    """SHA-256 of a vocabulary, in hexadecimal. Equal for two vocabularies that `check_pair` accepts."""
     seen = hashlib.sha256()
     bos = "" if vocabulary.bos_id is None else str(vocabulary.bos_id)
     for text in (vocabulary.kind, bos, *vocabulary.pieces):
-        # Lengths before the bytes: a piece may hold any character, so no separator is safe.
+        # Each length comes before its bytes: a piece may contain any character, so no separator is safe.
         data = text.encode(errors="surrogatepass")
         seen.update(len(data).to_bytes(4, "little") + data)
     return seen.hexdigest()
 
 
-_REMEDY = "Take a draft of the target's own family, or the ngram draft, which fits every target."
+_REMEDY = "Use a draft of the target's own family, or the ngram draft, which fits every target."
 
 
 def check_pair(draft: Vocabulary, target: Vocabulary) -> None:
     """Refuse two vocabularies that differ, with one message per cause.
 
-    Padding is no cause: 152,064 rows against 151,936 with the same tokens pass, since padding rows are masked.
+    Padding is no difference: 152,064 and 151,936 rows with the same tokens are accepted. Padding rows are masked.
 
     Raises:
-        PairingError: type, token, size or beginning of text differs; the first cause found, in this order.
+        PairingError: type, token, size or beginning of text differs; the first difference, in this order.
     """
     if draft.kind != target.kind:
         raise PairingError(

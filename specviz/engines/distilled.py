@@ -1,14 +1,14 @@
 """A distilled draft on disk: a small Llama with a pruned vocabulary, trained for one target.
 
-It is a folder in mlx-lm's layout without a tokenizer: the draft speaks its target's token ids, through a map.
+It is a folder in mlx-lm's layout without a tokenizer. The draft reads and writes its target's token ids, by a map.
 
     config.json              mlx-lm's Llama config; `vocab_size` is V, the draft's own vocabulary
     model.safetensors        weights, perhaps quantised by MLX
     vocabulary.safetensors   `tokens` and `inputs`: see `DraftVocabulary`
     draft.json               which target it was trained for: see `Description`
-    README.md                model card; nothing reads it
+    README.md                model card; not read by specviz
 
-Nothing here imports MLX: a folder can be looked at without loading it.
+Nothing here imports MLX: a folder can be checked without loading it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from specviz.core.vocabulary import Vocabulary, fingerprint
 FORMAT = 1
 DESCRIPTION_FILE = "draft.json"
 VOCABULARY_FILE = "vocabulary.safetensors"
-_TRAIN_ANEW = "Fetch or distil the draft again: its files do not belong together."
+_TRAIN_AGAIN = "Fetch or distil the draft again: its files do not belong together."
 _SHA256_DIGITS = 64
 
 Int32s = NDArray[np.int32]
@@ -36,23 +36,23 @@ Int32s = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DraftVocabulary:
-    """Which of its target's tokens a draft has, and what it reads in place of the others.
+    """Which of its target's tokens a draft has, and what it reads instead of the others.
 
     Attributes:
-        tokens: (V,) the target id of each draft id, strictly ascending: a row over draft ids is a sparse row over
-            target ids as it stands.
-        inputs: (target tokens,) for every target id the draft id that stands for it in the draft's input: its own,
-            or, for a token that the draft does not have, that of a kept token near to it.
+        tokens: (V,) the target id of each draft id, strictly ascending, so that a row over draft ids is a sparse row
+            over target ids.
+        inputs: (target tokens,) for every target id, the draft id that the draft reads: that of the same token or,
+            where the draft does not have the token, that of a similar one.
     """
 
     tokens: Int32s
     inputs: Int32s
 
     def __post_init__(self) -> None:
-        """Check that the two fit each other.
+        """Check that both lists fit each other.
 
         Raises:
-            UnsupportedModelError: naming the rule and the value that breaks it.
+            UnsupportedModelError: a rule is broken; the message names the rule and the value.
         """
         for name, ids in (("tokens", self.tokens), ("inputs", self.inputs)):
             if ids.dtype != np.int32 or ids.ndim != 1 or len(ids) == 0:
@@ -71,7 +71,7 @@ class DraftVocabulary:
         if len(strays):
             own = int(strays[0])
             raise _damaged(
-                f"a token that the draft has must stand for itself, and `inputs` gives draft id "
+                f"a token that the draft has must be read as itself, and `inputs` gives draft id "
                 f"{self.inputs[self.tokens[own]]} for target id {self.tokens[own]}, which is draft id {own}"
             )
 
@@ -89,10 +89,10 @@ class Description:
     """draft.json: the target that a draft was trained for.
 
     Attributes:
-        target: its name, for a person, `smollm2-135m`.
-        target_tokens: how many tokens it has.
+        target: its name, such as `smollm2-135m`.
+        target_tokens: the size of its vocabulary.
         target_vocabulary_sha256: see `specviz.core.vocabulary.fingerprint`.
-        more: further keys, such as how it was trained; kept, and read by nobody here.
+        more: further keys, such as how it was trained. They are kept.
     """
 
     target: str
@@ -107,7 +107,7 @@ class Description:
 
 
 def is_distilled(folder: Path) -> bool:
-    """Whether a folder says of itself that it holds a distilled draft."""
+    """Whether a folder contains a distilled draft, by its draft.json."""
     return (folder / DESCRIPTION_FILE).is_file()
 
 
@@ -127,20 +127,20 @@ def read_description(folder: Path) -> Description:
     """Read draft.json.
 
     Raises:
-        UnsupportedModelError: it is not there, is no JSON object, is of another format, or lacks a key.
+        UnsupportedModelError: it is missing, is no JSON object, is of another format, or lacks a key.
     """
     path = folder / DESCRIPTION_FILE
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as exc:
-        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_ANEW) from exc
+        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_AGAIN) from exc
     if not isinstance(found, dict):
-        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(found).__name__}.", _TRAIN_ANEW)
+        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(found).__name__}.", _TRAIN_AGAIN)
     number = found.pop("format", None)
     if number != FORMAT or isinstance(number, bool):
         raise UnsupportedModelError(
             f"{path} is of format {number!r}, and this version of specviz reads format {FORMAT}.",
-            "Update specviz, or take a draft that was made for this version.",
+            "Update specviz, or use a draft that was made for this version.",
         )
     target, tokens = found.pop("target", None), found.pop("target_tokens", None)
     sha256 = found.pop("target_vocabulary_sha256", None)
@@ -150,7 +150,7 @@ def read_description(folder: Path) -> Description:
         ("target_vocabulary_sha256", sha256, _is_sha256(sha256), f"{_SHA256_DIGITS} hexadecimal digits"),
     ):
         if not right:
-            raise UnsupportedModelError(f"`{key}` in {path} must be {rule}, not {_short(value)}.", _TRAIN_ANEW)
+            raise UnsupportedModelError(f"`{key}` in {path} must be {rule}, not {_short(value)}.", _TRAIN_AGAIN)
     return Description(target, tokens, sha256.lower(), found)
 
 
@@ -159,7 +159,7 @@ def save_vocabulary(folder: Path, vocabulary: DraftVocabulary) -> None:
     from safetensors.numpy import save_file
 
     arrays = {"tokens": vocabulary.tokens, "inputs": vocabulary.inputs}
-    # safetensors writes the memory as it lies, so a view with strides would come back as other numbers.
+    # safetensors writes the memory of an array, so a view with strides would be read back as other numbers.
     save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, folder / VOCABULARY_FILE)
 
 
@@ -167,7 +167,7 @@ def read_vocabulary(folder: Path) -> DraftVocabulary:
     """Read vocabulary.safetensors and check it.
 
     Raises:
-        UnsupportedModelError: it is not there, is damaged, lacks a list, or breaks a rule of `DraftVocabulary`.
+        UnsupportedModelError: it is missing or damaged, lacks a list, or breaks a rule of `DraftVocabulary`.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
@@ -175,17 +175,17 @@ def read_vocabulary(folder: Path) -> DraftVocabulary:
     path = folder / VOCABULARY_FILE
     try:
         arrays = load_file(path)
-    # A type that numpy does not have comes as a KeyError or an AttributeError.
+    # For a type that numpy does not have, safetensors raises a KeyError or an AttributeError.
     except (OSError, SafetensorError, ValueError, KeyError, AttributeError, TypeError) as exc:
-        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_ANEW) from exc
+        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_AGAIN) from exc
     missing = [f"`{name}`" for name in ("tokens", "inputs") if name not in arrays]
     if missing:
-        raise UnsupportedModelError(f"{path} lacks {' and '.join(missing)}.", _TRAIN_ANEW)
+        raise UnsupportedModelError(f"{path} lacks {' and '.join(missing)}.", _TRAIN_AGAIN)
     return DraftVocabulary(arrays["tokens"], arrays["inputs"])
 
 
 def check_folder(folder: Path) -> tuple[Description, DraftVocabulary]:
-    """Read all but the weights, and check that the files agree with each other.
+    """Read everything but the weights, and check that the files agree.
 
     Raises:
         UnsupportedModelError: a file is missing, damaged or does not fit another.
@@ -196,19 +196,19 @@ def check_folder(folder: Path) -> tuple[Description, DraftVocabulary]:
         raise UnsupportedModelError(
             f"`model_type` of a distilled draft must be 'llama', and in {folder / 'config.json'} it is "
             f"{_short(config.get('model_type'))}.",
-            "Take a draft that specviz has made.",
+            "Use a draft that specviz has made.",
         )
     if config.get("vocab_size") != len(vocabulary.tokens):
         raise UnsupportedModelError(
             f"`vocab_size` in {folder / 'config.json'} is {_short(config.get('vocab_size'))}, and "
             f"{VOCABULARY_FILE} has {len(vocabulary.tokens)} tokens.",
-            _TRAIN_ANEW,
+            _TRAIN_AGAIN,
         )
     if description.target_tokens != len(vocabulary.inputs):
         raise UnsupportedModelError(
             f"`target_tokens` in {folder / DESCRIPTION_FILE} is {description.target_tokens}, and {VOCABULARY_FILE} "
             f"has inputs for {len(vocabulary.inputs)} target tokens.",
-            _TRAIN_ANEW,
+            _TRAIN_AGAIN,
         )
     return description, vocabulary
 
@@ -221,9 +221,9 @@ def check_target(name: str, description: Description, vocabulary: Vocabulary) ->
         vocabulary: the target's.
 
     Raises:
-        PairingError: the target's tokens are not those that the draft's map speaks of.
+        PairingError: the target's vocabulary is not the one that the draft was trained for.
     """
-    remedy = f"Use it with {_short(description.target)}, or take n-gram lookup, which fits every target."
+    remedy = f"Use it with {_short(description.target)}, or use n-gram lookup, which fits every target."
     if description.target_tokens != len(vocabulary.pieces):
         raise PairingError(
             f"The draft {name} was distilled for {_short(description.target)}, which has "
@@ -243,9 +243,9 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as exc:
-        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_ANEW) from exc
+        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_AGAIN) from exc
     if not isinstance(config, dict):
-        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(config).__name__}.", _TRAIN_ANEW)
+        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(config).__name__}.", _TRAIN_AGAIN)
     return config
 
 
@@ -259,4 +259,4 @@ def _short(value: object) -> str:
 
 
 def _damaged(what: str) -> UnsupportedModelError:
-    return UnsupportedModelError(f"The draft's vocabulary is damaged: {what}.", _TRAIN_ANEW)
+    return UnsupportedModelError(f"The draft's vocabulary is damaged: {what}.", _TRAIN_AGAIN)

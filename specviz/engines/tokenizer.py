@@ -1,7 +1,7 @@
-"""Text to ids and back, on top of the tokenizer in a model's folder.
+"""Text to ids and back, by the tokenizer in a model's folder.
 
-One token is bytes, and bytes need not be whole characters: an emoji is often two tokens. So everything here goes
-through the exact bytes of each token, and text is decoded from joined bytes only.
+A token is a sequence of bytes, which need not be whole characters: an emoji is often two tokens. So everything here
+uses the exact bytes of each token, and decodes text only from joined bytes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from specviz.core.ports import Exchange
 from specviz.core.prompt import without_template
 from specviz.core.vocabulary import Vocabulary
 
-#: Ends of a turn or a text in the families of Llama, ChatML, Harmony, Gemma, Phi, Mistral. A token counts where the
-#: vocabulary has it as a special token; ordinary text can never end a run this way.
+#: Ends of a turn or a text in the families of Llama, ChatML, Harmony, Gemma, Phi, Mistral. They count only where the
+#: vocabulary has them as special tokens, so that ordinary text cannot end a run.
 END_TOKENS = (
     "<|im_end|>",
     "<|endoftext|>",
@@ -40,7 +40,7 @@ _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """Character → byte in a byte-level vocabulary: printable Latin-1 stands for itself, the rest is moved up."""
+    """Byte of each character of a byte-level vocabulary: printable Latin-1 for itself, higher ones for the rest."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     moved = (b for b in range(256) if b not in printable)
     return {chr(b): b for b in printable} | {chr(0x100 + i): b for i, b in enumerate(moved)}
@@ -50,18 +50,18 @@ _BYTE_OF = _byte_alphabet()
 
 
 class ModelTokenizer:
-    """A folder's tokenizer, as `specviz.core.ports.Tokenizer` wants it.
+    """The tokenizer of a folder, a `specviz.core.ports.Tokenizer`.
 
     Attributes:
         kind: "byte-level BPE" or "SentencePiece".
-        vocab_size: number of real tokens: the highest id and one. The model may have padding rows behind it.
-        bos_id: beginning of text; None where the model has none.
+        vocab_size: number of real tokens: the highest id plus one. The model may have padding rows after them.
+        bos_id: beginning of text; None where there is none.
         stop_ids: ids that end a run.
         pieces: (vocab_size,) the raw vocabulary strings by id; "" where an id has none.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Read the tokenizer; touches no network.
+        """Read the tokenizer, without the network.
 
         Raises:
             UnsupportedModelError: no tokenizer in the folder, or one that cannot be read.
@@ -70,7 +70,7 @@ class ModelTokenizer:
         try:
             self._hf: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
             backend = json.loads(self._hf.backend_tokenizer.to_str())
-        except Exception as exc:  # transformers raises many kinds here, all meaning the same to the reader
+        except Exception as exc:  # transformers raises many types here, with the same meaning for the user
             raise UnsupportedModelError(
                 f"The tokenizer in {folder} cannot be read: {type(exc).__name__}: {exc}.",
                 "The folder must hold a tokenizer.json and a tokenizer_config.json.",
@@ -93,25 +93,25 @@ class ModelTokenizer:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """What has to agree between two models that work together."""
+        """What has to be equal between a draft and a target."""
         return Vocabulary(kind=self.kind, pieces=self.pieces, bos_id=self.bos_id)
 
     @property
     def has_template(self) -> bool:
-        """Whether it knows the model's chat template."""
+        """Whether the folder has a chat template."""
         return bool(self._hf.chat_template)
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text, special tokens in it parsed as such; adds none of its own."""
-        # verbose: its remark on long texts would stand beside specviz's own error.
+        # verbose: it warns of long texts, for which specviz has an error of its own.
         ids: list[int] = self._hf.encode(text, add_special_tokens=False, verbose=False)
         return ids
 
     def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         """The text to encode for one user turn, by the model's chat template; the prompt itself where it has none.
 
-        An empty `system` leaves the template's own default in place. `before`: the conversation up to the prompt. The
-        text begins with BOS where the model wants one, and with exactly one.
+        With an empty `system` the template uses its default. `before`: the conversation up to the prompt. The text
+        begins with exactly one BOS where the model expects one.
 
         Raises:
             UnsupportedModelError: the template fails, as some do on a system prompt.
@@ -119,8 +119,8 @@ class ModelTokenizer:
         if not self.has_template:
             return without_template(prompt, before=before)
         messages = [{"role": "system", "content": system}] if system else []
-        for asked, answered in before:
-            messages += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
+        for question, answer in before:
+            messages += [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
         text = self._render([*messages, {"role": "user", "content": prompt}], add_generation_prompt=True)
         bos = self._hf.bos_token
         wants_bos = self.bos_id is not None and self._hf.encode("")[:1] == [self.bos_id]
@@ -129,7 +129,7 @@ class ModelTokenizer:
     def decode(self, token_ids: Sequence[int]) -> str:
         """Text of a whole id sequence; special tokens are left out, incomplete characters become U+FFFD."""
         text = b"".join(map(self.token_bytes, token_ids)).decode("utf-8", errors="replace")
-        # SentencePiece marks the beginning of a text by a space that was not in it.
+        # SentencePiece puts a space in front of a text.
         return text[1:] if self._strips_first_space and text.startswith(" ") else text
 
     def token_bytes(self, token_id: int) -> bytes:
@@ -160,7 +160,7 @@ class ModelTokenizer:
         if token_id in self._literal:
             return piece.encode()
         if self.kind == "byte-level BPE":
-            # A character outside the alphabet can stand in no merge; such a piece is plain text.
+            # A piece with a character outside the alphabet takes part in no merge: it is plain text.
             return bytes(_BYTE_OF[c] for c in piece) if all(c in _BYTE_OF for c in piece) else piece.encode()
         if byte := _BYTE_PIECE.fullmatch(piece):
             return bytes([int(byte[1], 16)])
@@ -174,7 +174,7 @@ class ModelTokenizer:
         return frozenset(i for i in stops if i is not None and 0 <= i < self.vocab_size)
 
     def _end_of_template(self) -> int | None:
-        """The special token that the chat template puts directly behind an assistant's answer."""
+        """The special token that the chat template puts directly after an answer."""
         if not self.has_template:
             return None
         answer = "specviz-answer"
@@ -190,15 +190,16 @@ class ModelTokenizer:
     def _render(self, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:
         try:
             text = self._hf.apply_chat_template(messages, tokenize=False, add_generation_prompt=add_generation_prompt)
-        except Exception as exc:  # a template is a program of the model's author: it raises what it likes
+        except Exception as exc:  # a template is a program, which can raise anything
             raise UnsupportedModelError(
-                f"The model's chat template failed: {exc}.", "Leave the system prompt out, or send the prompt raw."
+                f"The model's chat template failed: {exc}.",
+                "Leave the system prompt out, or send the prompt without the template.",
             ) from exc
         return str(text)
 
 
 def _quiet_transformers() -> Any:
-    """Import transformers without its advice to install PyTorch, which a tokenizer does not need."""
+    """Import transformers without its advice to install PyTorch, which tokenizers do not need."""
     switch = "TRANSFORMERS_NO_ADVISORY_WARNINGS"
     before = os.environ.get(switch)
     os.environ[switch] = "1"
@@ -221,7 +222,7 @@ def _eos_ids(path: Path) -> set[int | None]:
 
 
 def _contains(decoder: Any, wanted: Any) -> bool:
-    """Whether a decoder of tokenizer.json, or one of a sequence of them, fits."""
+    """Whether a decoder of tokenizer.json, or one of a sequence of decoders, satisfies `wanted`."""
     if not isinstance(decoder, dict):
         return False
     return bool(wanted(decoder)) or any(_contains(d, wanted) for d in decoder.get("decoders", ()))

@@ -1,4 +1,4 @@
-"""A model by its name: brought to this machine where it is not, and loaded."""
+"""Loading models by name: they are fetched first where they are not on this machine."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from specviz.store import conversion, store
 def load_model(
     name: str, on_progress: OnProgress = lambda progress: None, cancelled: Callable[[], bool] = lambda: False
 ) -> LanguageModel:
-    """Load a model that has a tokenizer of its own.
+    """Load a model with its tokenizer.
 
     Args:
         name: see `specviz.store.sources`.
-        on_progress: told about download, conversion and load.
-        cancelled: asked during a download, which ends it.
+        on_progress: receives the progress of download, conversion and load.
+        cancelled: called during a download; true ends it.
 
     Raises:
         UnknownModelError, DownloadError: see `specviz.store.store.pull`; a converted model whose files have changed
-            on the disk is removed and refused with a `DownloadError`.
+            on the disk is removed, and a `DownloadError` raised.
         UnsupportedModelError: incomplete folder, unknown architecture, or a cache that cannot be rewound.
     """
     folder = store.pull(name, on_progress, cancelled)

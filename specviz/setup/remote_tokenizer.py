@@ -1,7 +1,7 @@
-"""The tokenizer of a remote target: its server speaks the model's token ids, and seldom says which those are.
+"""The tokenizer of a remote target. Its server uses the model's token ids, and most servers do not describe them.
 
-In this order: what the settings name; the model's own, where it is on this machine; the draft model's, which has to
-be the same for the pair to work; the model's own, where its name says where to fetch it.
+In this order: the one that the settings name; the model's own, where it is on this machine; that of the draft model,
+which has to be the same for the pair to work; the model's own, fetched from the repository that its name gives.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from specviz.store import hub, sources, store
 
 TOY = "toy"
 _HOW = (
-    "Name a model that has the same one with TARGET_TOKENIZER or --tokenizer: a known model, a folder, or a Hugging "
-    "Face repository; {}."
+    "Name a model that has the same tokenizer with TARGET_TOKENIZER or --tokenizer: a known model, a folder, or a "
+    "Hugging Face repository; {}."
 )
 _FORM = "a repository is written org/name"
-#: What serves a whole family, and may be fetched without an account.
+#: A model that has the tokenizer of a whole family, and can be fetched without an account.
 _EXAMPLES: dict[Format, str] = {
-    llama3: "llama-3.2-1b has that of every Llama 3",
-    harmony: "openai/gpt-oss-20b has that of gpt-oss",
+    llama3: "llama-3.2-1b has the tokenizer of every Llama 3",
+    harmony: "openai/gpt-oss-20b has the tokenizer of gpt-oss",
 }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemoteTokenizer:
-    """A tokenizer for a remote target, and how far it is known to be the target's.
+    """A tokenizer for a remote target, and whether it is known to be the target's.
 
     Attributes:
-        tokenizer: as the run uses it, with a chat format.
+        tokenizer: the one that the run uses, with a chat format.
         vocab_size, stop_ids, vocabulary: see `ModelTokenizer`.
-        name: where it is from, as it is shown.
-        own: it is the target's, since somebody said so or its name did; else it is the draft's, which stands in.
+        name: of the model that it was read from.
+        own: the settings or the target's name give it as the target's; otherwise it is the draft's.
     """
 
     tokenizer: Tokenizer
@@ -53,7 +53,7 @@ class RemoteTokenizer:
 
 
 class TemplatedTokenizer:
-    """A tokenizer without a chat template of its own, and a format for it."""
+    """A tokenizer without a chat template, with a chat format."""
 
     def __init__(self, tokenizer: ModelTokenizer, chat_format: Format) -> None:
         self._tokenizer, self._format = tokenizer, chat_format
@@ -72,20 +72,20 @@ def find(
     cancelled: Callable[[], bool] = lambda: False,
     load: Callable[[Path], ModelTokenizer] = ModelTokenizer,
 ) -> RemoteTokenizer:
-    """Get the tokenizer of a remote target to this machine and read it.
+    """Fetch the tokenizer of a remote target where necessary, and read it.
 
     Args:
         settings: their target is `openai:MODEL`.
-        on_progress, cancelled: of a download; no weights are fetched where a tokenizer can be had without.
-        load: reads a folder; for a caller who keeps what was read.
+        on_progress, cancelled: of a download. Weights are fetched only where the tokenizer is inside their file.
+        load: reads a folder; a caller can pass one that keeps what it has read.
 
     Raises:
-        UnknownModelError, UnsupportedModelError, DownloadError: there is none, with how to give one.
+        UnknownModelError, UnsupportedModelError, DownloadError: there is none; the remedy tells how to name one.
     """
     model = settings.target.partition(":")[2]
     name, own = _where(settings, model)
     try:
-        name, folder = _speaker(name, on_progress, cancelled)
+        name, folder = _source_of(name, on_progress, cancelled)
         if folder is None:
             toy = ToyTokenizer()
             return RemoteTokenizer(toy, toy.vocab_size, toy.stop_ids, toy.vocabulary, TOY, own)
@@ -93,14 +93,14 @@ def find(
     except ModelError as exc:
         if cancelled():
             raise
-        raise type(exc)(f"The tokenizer of {model} cannot be had from {name}: {exc.message}", _how(model)) from exc
+        raise type(exc)(f"The tokenizer of {model} cannot be read from {name}: {exc.message}", _how(model)) from exc
     made = None if found.has_template else format_of(model)
     tokenizer = TemplatedTokenizer(found, made) if made else found
     return RemoteTokenizer(tokenizer, found.vocab_size, found.stop_ids, found.vocabulary, name, own)
 
 
 def _where(settings: Settings, model: str) -> tuple[str, bool]:
-    """The name of what holds the tokenizer, and whether that is the target's own."""
+    """The name of the model that has the tokenizer, and whether it is the target's own."""
     if settings.tokenizer:
         return settings.tokenizer, True
     by_name = _named_by(model)
@@ -112,11 +112,13 @@ def _where(settings: Settings, model: str) -> tuple[str, bool]:
         return of_draft, False
     if by_name:
         return by_name, True
-    raise UnknownModelError(f"Which tokens {model} has is not known: its name is no known model's.", _how(model))
+    raise UnknownModelError(
+        f"The tokenizer of {model} is not known: its name is not that of a known model.", _how(model)
+    )
 
 
 def _named_by(model: str) -> str:
-    """The model on this machine, or the repository, that a server's name for its model means; empty for none."""
+    """The model on this machine, or the repository, that the name of a server's model means; empty for none."""
     try:
         source = sources.resolve(model)
     except ModelError:
@@ -139,10 +141,10 @@ def _is_here(name: str) -> bool:
     return store.local_path(name) is not None
 
 
-def _speaker(name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> tuple[str, Path | None]:
-    """The model whose tokenizer a name means, and its folder, fetched; None for the toy, which needs no file.
+def _source_of(name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> tuple[str, Path | None]:
+    """The model whose tokenizer a name means, and its folder, fetched; None for the toy, which has no files.
 
-    A distilled draft has no tokenizer: it speaks the tokens of the model that it was distilled for.
+    A distilled draft has no tokenizer: it uses the tokens of the model that it was distilled for.
     """
     if name == TOY:
         return TOY, None

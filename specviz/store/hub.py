@@ -1,4 +1,4 @@
-"""Models from the Hugging Face hub, through its own client and its own cache."""
+"""Models from the Hugging Face hub, by its client and in its cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
 from specviz.core.ports import OnProgress, Progress
 from specviz.store.workspace import Cancelled, check_cancelled, require_space
 
-# What mlx-lm reads of a repository; the same list keeps its own cache look-ups and ours in agreement.
+# The files that mlx-lm reads. With the same list, its look-ups in the cache agree with ours.
 _PATTERNS = [
     "*.json",
     "model*.safetensors",
@@ -22,7 +22,7 @@ _PATTERNS = [
     "*.jsonl",
     "*.jinja",
 ]
-# Of these a tokenizer is made; config.json names the ends of an answer, and draft.json whose tokenizer a draft has.
+# The files of a tokenizer. config.json has the ends of an answer, and draft.json names the target of a draft.
 _TOKENIZER_PATTERNS = [
     "tokenizer*",
     "*.tiktoken",
@@ -39,14 +39,14 @@ _TOKENIZER_PATTERNS = [
 
 
 def cached(repo: str) -> Path | None:
-    """The repository's folder on this machine, complete; None when it is not here. Touches no network."""
+    """The complete folder of a repository on this machine; None where there is none. Does not use the network."""
     folder = _snapshot(repo, _PATTERNS)
     whole = folder and (folder / "config.json").exists() and any(folder.glob("model*.safetensors"))
     return folder if whole else None
 
 
 def cached_tokenizer(repo: str) -> Path | None:
-    """The same for a repository of which perhaps only the tokenizer is here."""
+    """The same for the files of the tokenizer; the weights may be missing."""
     folder = _snapshot(repo, _TOKENIZER_PATTERNS)
     here = folder and any((folder / name).exists() for name in ("tokenizer.json", "draft.json"))
     return folder if here else None
@@ -63,7 +63,7 @@ def _snapshot(repo: str, patterns: list[str]) -> Path | None:
 
 
 def fetch_tokenizer(repo: str, on_progress: OnProgress, cancelled: Cancelled) -> Path:
-    """Download what the tokenizer of a repository is made of, and no weights: some megabytes.
+    """Download the tokenizer of a repository without its weights: some megabytes.
 
     Raises: see `fetch`.
     """
@@ -71,16 +71,16 @@ def fetch_tokenizer(repo: str, on_progress: OnProgress, cancelled: Cancelled) ->
 
 
 def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled, download_bytes: int = 0) -> Path:
-    """Download a repository into the hub's cache. What was complete of an earlier try is not fetched again.
+    """Download a repository into the hub's cache. Complete files of an earlier try are not fetched again.
 
     Args:
         repo: `organisation/name`.
-        on_progress: told in bytes.
-        cancelled: asked as bytes come in.
-        download_bytes: about how much it is, to refuse at once what the disk cannot hold; 0 where that is unknown.
+        on_progress: receives bytes.
+        cancelled: called whenever bytes arrive; true ends the download.
+        download_bytes: about how much it is, to refuse at once what does not fit on the disk; 0 where unknown.
 
     Raises:
-        UnknownModelError: no such repository, or one that needs an account.
+        UnknownModelError: no such repository, or one that requires an account.
         DownloadError: no network, cut short, cancelled, disk full.
     """
     return _fetch(repo, f"Downloading {repo}", _PATTERNS, on_progress, cancelled, download_bytes)
@@ -95,11 +95,11 @@ def _fetch(
     try:
         _require_space(repo, download_bytes)
         return Path(
-            snapshot_download(repo, allow_patterns=patterns, tqdm_class=_bar_that_tells(what, on_progress, cancelled))
+            snapshot_download(repo, allow_patterns=patterns, tqdm_class=_progress_bar(what, on_progress, cancelled))
         )
     except SpecvizError:
         raise
-    except Exception as exc:  # httpx, requests, the hub and the disk each have their own tree
+    except Exception as exc:  # httpx, requests, the hub and the disk each have classes of their own
         raise _explained(repo, exc) from exc
 
 
@@ -108,7 +108,7 @@ def _require_space(repo: str, download_bytes: int) -> None:
 
     cache = Path(constants.HF_HUB_CACHE)
     blobs = cache / f"models--{repo.replace('/', '--')}" / "blobs"
-    # What came with an earlier try is not fetched again.
+    # Files of an earlier try are not fetched again.
     arrived = sum(path.stat().st_size for path in blobs.iterdir()) if blobs.is_dir() else 0
     require_space(max(0, download_bytes - arrived), cache)
 
@@ -118,8 +118,8 @@ def _explained(repo: str, exc: Exception) -> SpecvizError:
 
     if isinstance(exc, GatedRepoError):
         return UnknownModelError(
-            f"{repo} may be fetched only by accounts that have accepted its licence.",
-            "Accept it on its page and log in with `hf auth login`, or take another model.",
+            f"{repo} can be fetched only by accounts that have accepted its licence.",
+            "Accept it on its page and log in with `hf auth login`, or use another model.",
         )
     if isinstance(exc, RepositoryNotFoundError):
         return UnknownModelError(
@@ -131,18 +131,18 @@ def _explained(repo: str, exc: Exception) -> SpecvizError:
         )
     return DownloadError(
         f"{repo} could not be fetched: {type(exc).__name__}: {exc}",
-        "Check the network and try again: what has arrived is kept. The default, smollm2-135m, comes from PyPI.",
+        "Check the network and try again: complete files are kept. The default, smollm2-135m, comes from PyPI.",
     )
 
 
-def _bar_that_tells(what: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> type[Any]:
-    """A tqdm that draws nothing and passes byte counts on."""
+def _progress_bar(what: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> type[Any]:
+    """A tqdm that draws nothing and reports bytes."""
     from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
     class Bar(tqdm):  # type: ignore[misc, unused-ignore]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)
-            # Never on: a bar in the terminal is the CLI's business.
+            # Only the CLI draws in the terminal.
             super().__init__(*args, **(kwargs | {"disable": True}))
             self._bytes = kwargs.get("unit") == "B"
             self._done = int(kwargs.get("initial") or 0)

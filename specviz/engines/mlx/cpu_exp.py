@@ -1,9 +1,9 @@
-"""Exponentials for MLX on a CPU that computes them one number at a time.
+"""Vectorised exponentials for MLX on x86 CPUs.
 
-MLX's CPU build on x86 has a scalar `exp`. At 1,500 tokens of context the softmax takes nine tenths of the attention and
-attention a third of a verification; in a prefill the activation of the feed-forward layers takes a tenth. The same
-functions from operations that MLX does vectorise are three times as fast on large arrays, and slower on small ones,
-where each operation has its own cost. Results agree to single precision.
+MLX's CPU build on x86 has a scalar `exp`. At 1,500 tokens of context the softmax takes nine tenths of the time of the
+attention, and the attention a third of a verification. In a prefill the activation of the feed-forward layers takes a
+tenth. The same functions, made of operations that MLX vectorises, are three times as fast on large arrays. On small
+arrays they are slower, because every operation has a fixed cost. Results agree to single precision.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import mlx.core as mx
 from mlx_lm.models import activations, llama, qwen2
 from mlx_lm.models.base import create_causal_mask
 
-#: Numbers below which MLX's own function is the faster one: ten more operations cost about 0.1 ms.
+#: Size of an array below which MLX's own function is faster: ten more operations cost about 0.1 ms.
 WORTHWHILE = 16_384
 
 # 2^f on [-1/2, 1/2], least squares of the relative error on Chebyshev nodes; off by at most 8e-8.
@@ -24,7 +24,7 @@ _LOWEST = -87.0  # below it float32 has no normal exp
 
 
 def exp(x: mx.array) -> mx.array:
-    """e^x for float32 x ≤ 0: 2^n by writing the exponent bits, times a polynomial for the rest."""
+    """e^x for float32 x ≤ 0: 2^n by setting the exponent bits, times a polynomial for the rest."""
     scaled = mx.maximum(x, _LOWEST) * (1 / math.log(2))
     whole = mx.round(scaled)
     rest = scaled - whole
@@ -68,7 +68,7 @@ def attend(queries: mx.array, keys: mx.array, values: mx.array, scale: float, ma
 
 
 class _VectorisedAttention:
-    """Replaces `__call__` of the Llama and Qwen2 attention, which are alike; weights and shapes stay theirs."""
+    """Replaces `__call__` of the Llama and Qwen2 attention, which are alike. Weights and shapes stay as they are."""
 
     def __call__(self: Any, x: mx.array, mask: Any = None, cache: Any = None) -> mx.array:
         batch, length, _ = x.shape
@@ -83,8 +83,8 @@ class _VectorisedAttention:
         if cache is not None:
             keys, values = cache.update_and_fetch(keys, values)
         worthwhile = self.n_heads * length * keys.shape[2] >= WORTHWHILE
-        way = attend if worthwhile else mx.fast.scaled_dot_product_attention
-        out = way(queries, keys, values, scale=self.scale, mask=mask)
+        attention = attend if worthwhile else mx.fast.scaled_dot_product_attention
+        out = attention(queries, keys, values, scale=self.scale, mask=mask)
         projected: mx.array = self.o_proj(out.transpose(0, 2, 1, 3).reshape(batch, length, -1))
         return projected
 
@@ -94,8 +94,8 @@ class _VectorisedMLP:
 
     def __call__(self: Any, x: mx.array) -> mx.array:
         gate, up = self.gate_proj(x), self.up_proj(x)
-        way = swiglu if gate.size >= WORTHWHILE else activations.swiglu
-        projected: mx.array = self.down_proj(way(gate, up))
+        activation = swiglu if gate.size >= WORTHWHILE else activations.swiglu
+        projected: mx.array = self.down_proj(activation(gate, up))
         return projected
 
 
@@ -124,13 +124,13 @@ _VECTORISED: dict[type, type] = {
 
 
 def vectorise(model: Any) -> int:
-    """Give this model's layers the faster exponential; other architectures stay as they are.
+    """Give the layers of a model the vectorised exponential. Other architectures stay as they are.
 
     Args:
         model: an mlx-lm module in float32, on a CPU, with plain KV caches.
 
     Returns:
-        How many layers were changed.
+        Number of changed layers.
     """
     changed = 0
     for module in model.modules():
