@@ -1,7 +1,7 @@
-"""Where a remote target is and the key to it: what a run needs to know and nothing may show.
+"""The address of a remote target and the key to it.
 
-A `Connection` is made when a target is built and lives as long as it does. It is no setting, and no event, trace, log
-or error holds one: both of its secrets print as dots.
+A `Connection` is made when a target is built and lives as long as the target. It is not a setting, and no event, trace,
+log or error holds one. Its URL and its key never print.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A base URL with all that is in it, a key, and how long to wait.
+    """A base URL, a key, and how long to wait.
 
     Attributes:
-        url: whole, with credentials and query. shown: without them.
-        key: empty where the server asks for none.
-        connect_s, read_s: seconds to wait for the connection, and between two parts of an answer.
-        patience_s: seconds after which a call that keeps failing is given up, pauses included.
+        url: the whole base URL, with credentials and query. shown: the URL without them.
+        key: empty where the server needs none.
+        connect_s, read_s: time-outs in seconds, for connecting and between two parts of an answer.
+        patience_s: a call that fails for so many seconds, pauses included, is given up.
     """
 
     url: Secret
@@ -56,17 +56,18 @@ class Connection:
 
     @property
     def secrets(self) -> Secrets:
-        """What must be struck out of whatever a server or a library says."""
+        """What must be struck out of every text of a server or a library."""
         return Secrets([self.key.value], [self.url.value])
 
 
 def connection(settings: Settings, variables: Mapping[str, str], key: Secret | None = None) -> Connection:
-    """Put it together from settings and environment.
+    """The connection that settings and environment describe.
 
-    The base URL of the settings wins over TARGET_BASE_URL, and takes from it what it may hold secretly where both name
-    the same address. The key is `key`, else one of the environment, and that goes to the server that the environment
-    names and to no other, whatever address a visitor of the page types: TARGET_API_KEY to that of TARGET_BASE_URL (to
-    this machine alone, where none is named), CEREBRAS_API_KEY to Cerebras, whose address it implies.
+    The base URL of the settings goes before TARGET_BASE_URL. Where both have the same address, the credentials and the
+    query of TARGET_BASE_URL are used. The key is `key`, else one of the environment. A key of the environment is sent
+    to its own server only, whatever address a visitor of the page types: TARGET_API_KEY to the server of
+    TARGET_BASE_URL, or to this machine where that is not set; CEREBRAS_API_KEY to Cerebras, which is also the default
+    address where only that key is set.
 
     Raises:
         SettingsError: no base URL is known.
@@ -77,8 +78,8 @@ def connection(settings: Settings, variables: Mapping[str, str], key: Secret | N
     if not whole:
         raise SettingsError(
             f"The target {settings.target} has no address.",
-            "Set TARGET_BASE_URL (or give --base-url), as http://127.0.0.1:8000/v1; CEREBRAS_API_KEY alone means "
-            "Cerebras.",
+            "Set TARGET_BASE_URL (or give --base-url), such as http://127.0.0.1:8000/v1; CEREBRAS_API_KEY alone "
+            "selects Cerebras.",
         )
     shown = without_secrets(whole)
     if named and without_secrets(named) == shown:
@@ -89,7 +90,7 @@ def connection(settings: Settings, variables: Mapping[str, str], key: Secret | N
 
 
 def _key_for(shown: str, variables: Mapping[str, str]) -> str:
-    """The environment's key for an address; empty where it is meant for another."""
+    """The environment's key for an address; empty where its keys are for other servers."""
     named, own = variables.get("TARGET_BASE_URL", "").strip(), variables.get("TARGET_API_KEY", "").strip()
     if own and (_origin(without_secrets(named)) == _origin(shown) if named else urlsplit(shown).hostname in _LOOPBACK):
         return own

@@ -22,7 +22,7 @@ MARK = "[secret]"
 #: would damage ordinary text.
 SHORTEST = 6
 
-#: A JSON string, with the colon behind it where it is the name of a field.
+#: A JSON string, with its colon where it is the name of a field.
 _JSON_STRING = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?')
 
 
@@ -60,7 +60,7 @@ class Secrets:
 
     def strike_json(self, text: str) -> str:
         """A JSON text with `MARK` in place of each secret in its strings; field names and numbers stay."""
-        # Most texts hold none, and this is asked of every event.
+        # Most texts hold none, and this is called for every event.
         if not any(form in text for form in self._json_forms):
             return text
         return _JSON_STRING.sub(self._strike_value, text)

@@ -1,4 +1,4 @@
-"""The one door to the outside: proxy, certificates, redirects, whose key goes where, repeating, redaction.
+"""HTTP to servers: proxy, certificates, redirects, which server gets a key, repeating, redaction.
 
-Knows HTTP and nothing of what is asked of a server.
+It knows nothing of the content of requests.
 """

@@ -1,4 +1,4 @@
-"""The HTTP client that everything outside is reached with: made in one place, for one server."""
+"""The HTTP client for a server. No other module makes one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Response = httpx2.Response
 
 #: Longest body that is read, in bytes. A round of scoring with a context of 8,192 tokens brings some 20 MB.
 BODY_MAX = 256 * 2**20
-#: No other header is sent: a library adds what other variables of the environment say, and facts about the machine.
+#: No other header is sent: a library may add values of other environment variables, and facts about the machine.
 _SENT_HEADERS = frozenset(
     ("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent")
 )
@@ -65,7 +65,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class _Running:
-    """What the thread of a call is working on. `headers`: of the request, as the library above made them."""
+    """The call that a thread makes. `headers`: of the request, as the library above made them."""
 
     attempt: Attempt
     ended: threading.Event
@@ -87,7 +87,7 @@ class ServerClient:
 
     Attributes:
         http: the httpx2 client, for a library that builds on it. Requests over it belong inside `parts`.
-        secrets: what must be struck out of everything that the server says.
+        secrets: to be struck out of every text of the server.
 
     Raises:
         SettingsError: the key, the URL or a proxy cannot be used.
@@ -222,7 +222,7 @@ class ServerClient:
         self._answered = True
         running.attempt.response = response
         if running.headers is not None:
-            # The openai SDK looks at a header of its own again; and whoever keeps the request does not keep the key.
+            # The openai SDK reads a header of its own again; and a request that is kept does not hold the key.
             response.request.headers = running.headers
 
 

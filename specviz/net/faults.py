@@ -81,7 +81,7 @@ def fault_in(exc: Exception, at: Circumstances, table: Sequence[FaultRow]) -> Fa
     return next(make(exc, at) for kind, make in table if isinstance(exc, kind))
 
 
-# What a server says by a status.
+# Statuses.
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ _REFUSALS: dict[int, Refusal] = {
         "does not know the model or the address", "Check the model's name, and that the base URL ends in /v1."
     ),
     405: Refusal("has no completions at this address", "Check the base URL; most end in /v1."),
-    413: Refusal("finds the request too large", "Shorten the prompt, or lower K."),
+    413: Refusal("refused the request as too large", "Shorten the prompt, or lower K."),
     422: Refusal("refused the request", _SEE),
 }
 _REFUSED = Refusal("refused the request", "See what it says.")

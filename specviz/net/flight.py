@@ -1,4 +1,4 @@
-"""A blocking call in a thread of its own, so that whoever waits for it can end it at any time."""
+"""Runs a blocking call in a thread of its own, so that its caller can end it at any time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-#: How often a waiting caller looks whether it should go on waiting, in seconds.
+#: How often a waiting caller checks whether to go on, in seconds.
 POLL_S = 0.05
-#: How long a broken call may take to notice. One that is still looking a name up or connecting cannot be woken: it
-#: ends by itself, after the time-out of connecting.
+#: How long to wait for the thread of a call that was ended, in seconds. A thread that is still resolving a name or
+#: connecting cannot be woken: it ends by itself, after the time-out of connecting.
 END_S = 0.5
 
 
 class Wires:
     """The sockets of a client, so that a call that waits on one can be woken from another thread.
 
-    Closing a socket does not wake who waits on it; shutting it down does.
+    Closing a socket does not wake a thread that waits on it; shutting it down does.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Wires:
         self._lock = threading.Lock()
 
     def tracer(self, ended: threading.Event) -> Callable[[str, Mapping[str, Any]], None]:
-        """A `trace` extension of httpcore2 for one call: it learns of each connection that the call makes."""
+        """A `trace` extension of httpcore2 for one call, which records each connection that the call makes."""
 
         def trace(name: str, info: Mapping[str, Any]) -> None:
             if name.endswith(("connect_tcp.complete", "start_tls.complete")):
@@ -43,42 +43,42 @@ class Wires:
         return trace
 
     def cut(self) -> None:
-        """End whatever goes on on any of them."""
+        """Shut all of them down, which ends every call on them."""
         with self._lock:
             for one in self._sockets:
-                # The plain shutdown: that of a TLS socket would take the TLS away under the thread that reads it.
+                # The shutdown of the plain socket: that of ssl.SSLSocket would unwrap TLS while another thread reads.
                 with suppress(OSError):
                     socket.socket.shutdown(one, socket.SHUT_RDWR)
 
 
 class Flight(Generic[T]):
-    """One call, which ends when its caller wants no more of it.
+    """One call in a thread, which ends as soon as its caller stops iterating.
 
     Args:
-        work: does the call in the thread, and hands over each part as soon as it is there.
-        wires: of the client that it uses.
+        work: makes the call in the thread, and passes each part to `put` as soon as it is there.
+        wires: the sockets of the client that it uses.
     """
 
     def __init__(self, work: Callable[[Flight[T]], None], wires: Wires) -> None:
         self._work, self._wires = work, wires
-        # Each part in a tuple; None behind the last one.
+        # Each part in a tuple, then None.
         self._parts: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="specviz-call", daemon=True)
         self.ended = threading.Event()
 
     def put(self, part: T) -> None:
-        """Hand a part over."""
+        """Pass a part to the caller."""
         self._parts.put((part,))
 
     def parts(self, check: Callable[[], None]) -> Generator[T]:
-        """What comes, as it comes. However this ends, the call has ended then.
+        """The parts, as they come. When this generator ends or is closed, the call has ended too.
 
         Args:
-            check: called some twenty times a second; what it raises ends the call.
+            check: called about twenty times a second; an error that it raises ends the call.
 
         Raises:
-            Exception: whatever the work raised.
+            Exception: the work's own error.
         """
         check()
         checked = time.monotonic()

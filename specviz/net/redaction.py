@@ -33,7 +33,7 @@ def words(text: str, secrets: Secrets) -> str:
 
 
 class LogRedactor(logging.Filter):
-    """Rewrites log records: at level INFO httpx2 logs whole URLs, at DEBUG httpcore2 logs the headers of answers."""
+    """Strikes secrets out of log records: httpx2 logs whole URLs (INFO), httpcore2 the headers of answers (DEBUG)."""
 
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Reads the environment and `.env`; the one place that does."""
+"""Reads the environment and `.env`; no other module does."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from specviz.core.settings import SECRETS
 def environment(folder: Path | None = None) -> dict[str, str]:
     """Variables of the process over those of `.env` in `folder` (default: the working folder).
 
-    The process's own environment is left as it is.
+    The environment of the process is not changed.
 
     Raises:
-        SettingsError: there is a `.env`, but it cannot be read.
+        SettingsError: `.env` exists and cannot be read.
     """
     file = (folder or Path.cwd()) / ".env"
     try:

@@ -34,7 +34,7 @@ def test_what_a_server_can_do_is_told(capsys: pytest.CaptureFixture[str]) -> Non
     assert f"openai:toy at {url}" in out and "vLLM 0.32.0" in out
     plan = [line.split() for line in out.splitlines() if line.endswith("EXACT")]
     assert plan == [["0", "scoring", "EXACT"], ["0.7", "prefixes", "EXACT"], ["1", "scoring", "EXACT"]]
-    assert "It gives the log-probabilities of given tokens (echo), and they belong to them." in out
+    assert "It gives the log-probabilities of given tokens (echo), at the right positions." in out
     assert "before temperature" in out and "Calls made" in out
 
 

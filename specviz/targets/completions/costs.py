@@ -1,4 +1,4 @@
-"""What calls to a server cost: time, bytes, billed tokens."""
+"""The cost of calls to a server: time, bytes, billed tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specviz.targets.completions.values import Answer, Completions, Engine, Piec
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A sum over calls, field by field as `ports.Verdict` has them; None where no call said it."""
+    """A sum over calls, with the fields of `ports.Verdict`; None where no call had the value."""
 
     call_ms: float = 0.0
     network_ms: float | None = None
@@ -25,7 +25,7 @@ class Cost:
 
     @classmethod
     def of(cls, reply: Reply, answer: Answer | None = None) -> Cost:
-        """Of one call. Where the server says its computing time, the rest of the call is network."""
+        """The cost of one call. Where the server gives its computing time, the rest of the call is network time."""
         usage = answer.usage if answer else Usage()
         queue = (answer.queue_ms if answer else None) or 0.0
         compute = answer.compute_ms if answer else None
@@ -55,28 +55,28 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 class Metered:
-    """A server's API that remembers the replies it gave, for calls whose answer could not be used."""
+    """Keeps the replies of an API, so that those count whose answer could not be used."""
 
     def __init__(self, api: Completions) -> None:
         self._api = api
         self.replies: list[Reply] = []
 
     def complete(self, request: Request, *, engine: Engine = "") -> Reply:
-        """As the API does."""
+        """The API's own call; its reply is kept."""
         reply = self._api.complete(request, engine=engine)
         self.replies.append(reply)
         return reply
 
     def stream(self, request: Request, *, engine: Engine = "") -> Iterator[Piece]:
-        """As the API does; not remembered."""
+        """The API's own call; not kept."""
         return self._api.stream(request, engine=engine)
 
     def get(self, path: str) -> Reply:
-        """As the API does; not remembered."""
+        """The API's own call; not kept."""
         return self._api.get(path)
 
     def lost(self) -> Cost:
-        """What the remembered calls cost; forgets them."""
+        """The cost of the kept replies, which are dropped."""
         cost = sum((Cost.of(reply) for reply in self.replies), Cost())
         self.replies.clear()
         return cost

@@ -1,4 +1,4 @@
-"""What passes between the parts of a remote target. Plain values; nothing here talks to anything."""
+"""The values that pass between the parts of a completions target."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from specviz.core.events import Way
 #: Token ids, or a text where the server takes no ids.
 Prompt = tuple[int, ...] | str
 
-#: Judged by what it answers, never by its name alone. "" is any other server.
+#: What runs the model behind the API; "" is any other. What it can do is judged by its answers, never by this name.
 Engine = Literal["vllm", "sglang", "llamacpp", "llama-cpp-python", "mlx", "cerebras", "fireworks", "together", ""]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call, in our own words; `dialect.body` says it in the server's.
+    """One call, the same for every server; `dialect` makes each server's own JSON of it.
 
     Attributes:
         prompts: one, or a batch.
-        max_tokens: to generate behind each, at least 1.
+        max_tokens: to generate after each prompt, at least 1.
         temperature, top_k, top_p: of what is generated; 0 and 1.0 mean off, as in `settings.Sampling`.
         samples: how many independent continuations of each prompt.
         top: how many of the most probable tokens to return per position; None for no log-probabilities at all.
         echo: return log-probabilities of the prompt's tokens too.
-        tail: how many of the prompt's last tokens need them, where a server can leave the others out.
-        seed: None leaves the server's own randomness. Only for one prompt and one sample: a server may seed every row
-            of a batch alike, and rows that are drawn with the same noise are not independent.
-        past_stop: go on past the end of an answer, where the server can be told so.
+        tail: how many of the prompt's last tokens need log-probabilities, where a server can leave out the others.
+        seed: None for the server's own randomness. Only for one prompt and one sample: a server may use the seed for
+            every row of a batch, and rows that are drawn with the same noise are not independent.
+        past_stop: go on where the model ends its answer, if the server can.
     """
 
     prompts: tuple[Prompt, ...]
@@ -51,15 +51,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back for a request, before anybody has read it.
+    """The unread answer to a request.
 
     Attributes:
         body: parsed JSON, of any shape.
-        headers: lower-case names; never those that were sent.
+        headers: of the answer, with lower-case names.
         call_ms: from sending to the last byte of the successful attempt.
-        waited_ms: failed attempts and the pauses before repeating them.
-        sent_bytes, received_bytes: bodies, of all attempts.
-        attempts: how often it was sent; a failed attempt may have been billed all the same.
+        waited_ms: failed attempts and the pauses after them.
+        sent_bytes, received_bytes: sizes of the bodies of all attempts.
+        attempts: how many requests were sent; failed ones may have been billed too.
     """
 
     body: Any
@@ -73,10 +73,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a streamed answer, when it came.
+    """A part of a streamed answer.
 
     Attributes:
-        at: seconds of `time.perf_counter`. tokens: how many tokens it brought; None where the server does not say.
+        at: when it came, in seconds of `time.perf_counter`. tokens: how many it holds; None where that is not known.
     """
 
     at: float
@@ -85,14 +85,14 @@ class Piece:
 
 
 class Completions(Protocol):
-    """The API, as the rest sees it. Errors are those of `specviz.core.errors`; a stop raises `StoppedError`."""
+    """A server's completions API. Errors are those of `specviz.core.errors`; a stop raises `StoppedError`."""
 
     def complete(self, request: Request, *, engine: Engine = "") -> Reply:
-        """One call to the completions endpoint, or the engine's own, repeated while that may help."""
+        """One call to the completions endpoint, or to the engine's own, repeated while that may help."""
         ...
 
     def stream(self, request: Request, *, engine: Engine = "") -> Iterator[Piece]:
-        """The same for one prompt, streamed; closing the iterator closes the connection."""
+        """The same as a stream, for one prompt; closing the iterator closes the connection."""
         ...
 
     def get(self, path: str) -> Reply:
@@ -102,7 +102,7 @@ class Completions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """One of the most probable tokens of a position. `token_id` None where the server gives texts only."""
+    """One of the most probable tokens of a position. `token_id` is None where the server gives texts only."""
 
     token_id: int | None
     text: str
@@ -114,9 +114,9 @@ class ScoredToken:
     """One token of an answer, of the prompt or generated.
 
     Attributes:
-        token_id: None where the server gives no ids. text: as the server renders the token.
-        logprob: natural log; None for a first token, and where the server gave none.
-        top: most probable tokens here, best first; the token itself may stand among them.
+        token_id: None where the server gives no ids. text: as the server writes the token.
+        logprob: natural logarithm; None for the first token of a prompt, and where the server gave none.
+        top: the most probable tokens of the position, best first; the token itself may be among them.
     """
 
     token_id: int | None
@@ -130,10 +130,10 @@ class Choice:
     """One continuation.
 
     Attributes:
-        prompt: rows of the prompt's tokens, as many of its last ones as the server gave; () without echo.
-        rows: of the generated tokens; () where no log-probabilities were asked for or given.
-        token_ids: generated ids, where the server says them one way or another; else None.
-        text: what was generated, the prompt not in it.
+        text: the generated text, without the prompt.
+        rows: the generated tokens; () where no log-probabilities were requested or given.
+        prompt: the prompt's last tokens, as many as were requested and given; () without echo.
+        token_ids: the generated ids; None where the server does not give them in any form.
     """
 
     text: str
@@ -145,7 +145,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that the server counted, None where it did not."""
+    """Tokens, as the server counts them; None where it does not."""
 
     prompt: int | None = None
     completion: int | None = None
@@ -154,11 +154,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply that was read and found sound.
+    """A reply that was read and checked.
 
     Attributes:
         choices: in the order of the prompts, and of the samples within each.
-        queue_ms, compute_ms: where the server says them.
+        queue_ms, compute_ms: None where the server does not give them.
     """
 
     choices: tuple[Choice, ...]
@@ -170,20 +170,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a server can do, as far as a few calls showed.
+    """What a server can do, as a few calls showed.
 
     Attributes:
-        engine, version, model: what it says it is. max_context: tokens, where it says so.
-        ids_in: takes token ids as a prompt, as they are. ids_out: says the ids of what it generated.
-        batch: takes several prompts in one call. scores: gives the log-probabilities of given tokens.
-        top: how many of the most probable tokens per position it gives, 0 for none.
-        after_temperature: its log-probabilities of generated tokens are after the temperature; None where not tried.
-        bos_added: puts a BOS in front of a text.
-        same_tokens: the tokenizer that we have counts the server's tokens as the server does.
-        takes_top_k: does as top_k says; None where not tried.
-        own_samplers: it has samplers of its own that could not be named in requests, so they may be on.
-        latency_ms: of the cheapest call. calls: how many the probe made.
-        notes: what was tried and what came of it, in sentences for a person.
+        engine, version, model: as the server names them. max_context: in tokens; None where it does not say.
+        ids_in: it takes token ids as a prompt, unchanged. ids_out: it gives the ids of what it generated.
+        batch: it takes several prompts in one call. scores: it gives the log-probabilities of given tokens.
+        top: how many of the most probable tokens per position it gives; 0 for none.
+        after_temperature: its log-probabilities of generated tokens are after the temperature; None where unknown.
+        bos_added: it puts a BOS before a text.
+        same_tokens: our tokenizer gives the same ids and counts as the server.
+        takes_top_k: it samples with the requested top-k; None where unknown.
+        own_samplers: it has samplers that requests could not switch off, so they may be on.
+        latency_ms: of the fastest call. calls: how many the probe made.
+        notes: what was tried and what was found, in sentences for a person.
     """
 
     engine: Engine = ""
@@ -206,6 +206,6 @@ class Findings:
 
     @property
     def ways(self) -> tuple[Way, ...]:
-        """The ways to verify that it can do, the one that accepts most first."""
+        """The ways to verify that it supports, first the one that accepts most."""
         able = (("scoring", self.scores and self.ids_in), ("prefixes", self.batch), ("generating", True))
         return tuple(way for way, can in able if can)  # type: ignore[misc]

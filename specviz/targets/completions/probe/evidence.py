@@ -1,4 +1,4 @@
-"""What a probe may conclude from the answers it has. Pure functions of choices and rows."""
+"""What a probe may conclude from answers. Pure functions of choices and rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from specviz.targets.completions.values import Answer, Choice, Engine, Likely, R
 
 #: How far two computations of one log-probability may be apart, in nats; quantised kernels differ by batch.
 SAME = 0.15
-#: What a difference of log-probabilities must be, in nats, for its change to show.
+#: How large a difference of log-probabilities must be, in nats, to show whether it changes with the temperature.
 _CLEAR = 0.5
 _LONGEST = 160
 _REPLACEMENT = "\ufffd"
 
 
 def readable(reply: Reply | RemoteError, request: Request, engine: Engine) -> Answer | None:
-    """The answer, if it can be used."""
+    """The answer; None where it cannot be used."""
     if not isinstance(reply, Reply):
         return None
     try:
@@ -28,21 +28,21 @@ def readable(reply: Reply | RemoteError, request: Request, engine: Engine) -> An
 
 
 def reason(exc: RemoteError) -> str:
-    """What an error says, as a part of a sentence."""
-    words = exc.message.removeprefix("The server's answer lacks what was asked for: ").rstrip(".")
+    """The message of an error, as a part of a sentence."""
+    words = exc.message.removeprefix("The server's answer lacks what was requested: ").rstrip(".")
     return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
 
 
-def most_alternatives(answer: Answer, asked: int) -> int:
-    """How many of the most probable tokens a position comes with, by their ids: at most what was asked for."""
+def most_alternatives(answer: Answer, requested: int) -> int:
+    """How many of the most probable tokens a position has, by their ids: at most as many as were requested."""
     rows = [row for choice in answer.choices for row in (*choice.rows, *choice.prompt)]
     named = [[t for t in row.top if t.token_id is not None] for row in rows]
     whole = any(math.fsum(math.exp(t.logprob) for t in top) > 0.9999 for top in named)
-    return asked if whole else max(map(len, named), default=0)
+    return requested if whole else max(map(len, named), default=0)
 
 
 def same_token(one: Choice, other: Choice) -> bool:
-    """Whether both begin with the same token, as far as can be told."""
+    """Whether both begin with the same token: by ids where there are some, else by text."""
     if one.token_ids and other.token_ids:
         return one.token_ids[0] == other.token_ids[0]
     return one.text == other.text
@@ -55,10 +55,10 @@ def is_tie(choice: Choice) -> bool:
 
 
 def belongs(row: ScoredToken, made: ScoredToken) -> bool:
-    """Whether a row of the prompt stands where it should: its best token is what is generated there.
+    """Whether a row of the prompt is in its right place: its most probable token is what the server generates there.
 
     Args:
-        row: has alternatives. made: generated at temperature 0 behind what stands before that row.
+        row: a row with alternatives. made: the token that was generated at temperature 0 after the tokens before it.
     """
     found = next((t for t in row.top if _is(t, made)), None)
     if found is None or found.logprob < row.top[0].logprob - SAME:
@@ -67,10 +67,10 @@ def belongs(row: ScoredToken, made: ScoredToken) -> bool:
 
 
 def after_temperature(cold: Choice, hot: Choice, temperature: float) -> bool | None:
-    """Whether log-probabilities changed with the temperature; None where that does not show.
+    """Whether log-probabilities changed with the temperature; None where that cannot be seen.
 
     Args:
-        cold, hot: of the same position, at temperature 0 and at this one, perhaps with top-k 1.
+        cold, hot: the same position at temperature 0 and at this temperature, perhaps with top-k 1.
     """
     if not cold.rows or not hot.rows:
         return None
@@ -84,14 +84,14 @@ def after_temperature(cold: Choice, hot: Choice, temperature: float) -> bool | N
 
 
 def _nearest(ratio: float, temperature: float) -> bool | None:
-    """A difference stays as it is before the temperature, and is divided by it after."""
+    """Before the temperature a difference stays the same; after it, it is divided by the temperature."""
     if abs(ratio - 1) < 0.1:
         return False
     return True if abs(ratio - 1 / temperature) < 0.1 else None
 
 
 def _of_one(cold: ScoredToken, hot: ScoredToken) -> bool | None:
-    """From the token's own figure: top-k 1 makes it certain, where that is counted in."""
+    """By the token's own log-probability: top-k 1 makes it 0 where log-probabilities are after sampling."""
     if cold.logprob is None or hot.logprob is None or cold.logprob > -_CLEAR:
         return None
     if abs(cold.logprob - hot.logprob) < SAME:
@@ -100,7 +100,7 @@ def _of_one(cold: ScoredToken, hot: ScoredToken) -> bool | None:
 
 
 def likely_best(cold: Choice, temperature: float) -> float:
-    """At most how probable the most probable token is at a temperature above 1.
+    """An upper bound of the most probable token's probability at a temperature above 1.
 
     The tail's Σ p^(1/T) is at least its mass to the power 1/T, since x^(1/T) is subadditive.
     """
@@ -116,21 +116,21 @@ def likely_best(cold: Choice, temperature: float) -> float:
 
 
 def reads_alike(ours: str | None, theirs: str) -> bool:
-    """Whether a token is written alike here and there.
+    """Whether the tokenizer and the server write a token alike.
 
     Args:
         ours: None where the tokenizer has no such token.
     """
     if ours is None:
         return not theirs
-    # Special tokens and parts of characters are written in many ways.
+    # Special tokens and parts of characters are written in several ways.
     if not theirs or not ours or _REPLACEMENT in theirs + ours:
         return True
     return ours.strip() == theirs.strip() or ours.strip() == theirs.lstrip("Ġ▁")
 
 
 def pairs(choices: Sequence[Choice], scored: Sequence[ScoredToken]) -> list[tuple[int, str]]:
-    """Every id that came with a text."""
+    """Every id that came with a text, and the text."""
     found = [(c.token_ids[0], c.text) for c in choices if c.token_ids is not None and len(c.token_ids) == 1]
     rows = [*scored, *(row for choice in choices for row in choice.rows)]
     found += [(row.token_id, row.text) for row in rows if row.token_id is not None]

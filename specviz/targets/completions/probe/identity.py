@@ -1,4 +1,7 @@
-"""Who a server says it is. Only a hint for how to ask it: what it can do is judged by its answers."""
+"""Which engine a server is, by its own statement.
+
+It decides how requests are written. What the server can do is judged by its answers.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ NAMES: dict[Engine, str] = {
     "together": "Together",
     "": "a server that does not say what it is",
 }
-#: Where each says its version, and under which name.
+#: Per engine: the paths that have its version, and the field's name.
 _VERSIONS: dict[Engine, tuple[tuple[str, str], ...]] = {
     "vllm": (("/version", "version"),),
     "sglang": (("/server_info", "version"), ("/get_server_info", "version")),
@@ -37,16 +40,16 @@ _VERSIONS: dict[Engine, tuple[tuple[str, str], ...]] = {
 }
 _CONTEXT_NAMES = ("max_model_len", "context_length", "max_context_length")
 _LONGEST = 60
-#: Statuses that say something about the key or the load, nothing about what the server can do.
+#: Statuses that are about the key or the load, and not about what the server can do.
 _NO_VERDICT = (401, 402, 403, 407, 429)
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the server says of itself.
+    """What the server states about itself.
 
     Attributes:
-        max_context: tokens. calls: how many it took to learn this.
+        max_context: in tokens. calls: how many were needed.
     """
 
     engine: Engine = ""
@@ -59,12 +62,12 @@ class Identity:
 
 
 def identify(api: Completions, model: str) -> Identity:
-    """Ask for the list of models, then for the version where the engine has one.
+    """Get the list of models, then the version where the engine has one.
 
-    A server that answers neither is one that is not known, no error.
+    A server that answers neither is an unknown one, which is no error.
 
     Raises:
-        RefusedError: the key is refused. UnreachableError: nothing answers, or it is busy.
+        RefusedError: the key is refused. UnreachableError: nothing answers, or the server is busy.
     """
     card = _card(_fetched(api, "models"), model)
     engine = _OWNERS.get(str(card.get("owned_by", "")).strip().lower(), "")
@@ -81,9 +84,9 @@ def identify(api: Completions, model: str) -> Identity:
 
 
 def is_verdict(exc: RemoteError) -> bool:
-    """Whether a failed call says that the server cannot do what it was asked, and nothing else is the matter.
+    """Whether a call failed because the server cannot do what was requested, and for no other reason.
 
-    Some servers fail (500) at what they cannot do.
+    Some servers answer 500 to what they cannot do.
     """
     if isinstance(exc, RefusedError):
         return exc.status not in _NO_VERDICT
@@ -100,7 +103,7 @@ def _fetched(api: Completions, path: str) -> Any:
 
 
 def _card(body: Any, model: str) -> Mapping[str, Any]:
-    """What is said about the model; about the first one where it is not listed under its name."""
+    """The model's entry in the list; the first entry where the model is not listed under its name."""
     listed = body.get("data") if isinstance(body, Mapping) else body
     cards = [c for c in listed if isinstance(c, Mapping)] if isinstance(listed, list) else []
     return next((c for c in cards if c.get("id") == model), cards[0] if cards else {})
@@ -114,7 +117,7 @@ def _context(card: Mapping[str, Any]) -> int | None:
 
 
 def _slot_context(props: Mapping[str, Any]) -> int | None:
-    """llama-server divides its context among the requests that it answers at once."""
+    """llama-server divides its context among the requests that it can answer at once."""
     inner = props.get("default_generation_settings")
     length = inner.get("n_ctx") if isinstance(inner, Mapping) else None
     return length if _is_length(length) else None

@@ -1,8 +1,7 @@
-"""Reads what a server answered. Pure: JSON of any shape in, an `Answer` out, or an error that says what is wrong.
+"""Reads the answers of servers. Pure: JSON of any shape in, an `Answer` out, or an error that names what is wrong.
 
-Nothing is taken on trust, since every number decides about tokens: `shapes` checks the JSON, and here rows are matched
-with what was sent by the tokens themselves, never by the counts in `usage`. Whoever reads an `Answer` need not check it
-again.
+Nothing is trusted, since every number decides about tokens: `shapes` checks the JSON; here rows are matched with the
+prompt by the tokens themselves, never by the counts in `usage`. The user of an `Answer` need not check it again.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from specviz.targets.completions.values import Answer, Choice, Engine, Prompt, R
 Number = TypeVar("Number", int, float)
 Numbered = TypeVar("Numbered", shapes.ChoiceJson, shapes.LlamaCompletionJson)
 
-#: Fewer rows than this may all be certain by chance.
+#: Fewer rows than this may all have a log-probability of 0 by chance.
 _FEW = 2
 _REPLACEMENT = "\ufffd"
 _NO_ROWS = AnswerRows()
@@ -29,11 +28,11 @@ _ENDINGS = {"eos": "stop", "word": "stop", "limit": "length"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What an answer is read against.
+class _Expected:
+    """The request that an answer must fit, and by whom.
 
     Attributes:
-        counted: tokens that the server counts as generated, where it answered with one choice.
+        counted: the server's count of generated tokens, where there is one choice.
     """
 
     request: Request
@@ -55,39 +54,39 @@ def read(body: Any, request: Request, engine: Engine = "", vocab_size: int | Non
         `request.echo` rows for the prompt's last `request.tail` tokens, each with its number.
 
     Raises:
-        LackingError: sound, but without rows, choices or tokens that were asked for.
+        LackingError: rows, choices or tokens that were requested are missing; the rest is sound.
         AnswerError: an unknown shape, or values that cannot be true.
     """
-    asked = _Asked(request, engine, vocab_size)
+    expected = _Expected(request, engine, vocab_size)
     first = body[0] if isinstance(body, list) and body else body
     fields = first if isinstance(first, dict) else {}
     if "meta_info" in fields:
-        answer = _sglang(body, asked)
+        answer = _sglang(body, expected)
     elif "content" in fields and "choices" not in fields:
-        answer = _llamacpp(body, asked)
+        answer = _llamacpp(body, expected)
     else:
-        answer = _completion(body, asked)
+        answer = _completion(body, expected)
     return _without_certainty(answer, request)
 
 
 # The completions API.
 
 
-def _completion(body: Any, asked: _Asked) -> Answer:
-    request = asked.request
+def _completion(body: Any, expected: _Expected) -> Answer:
+    request = expected.request
     if isinstance(body, dict) and body.get("error") and "choices" not in body:
         refuse("it is an error, though its status means success")
     given = shaped(body, shapes.CompletionJson)
     _check_count(given.choices, request)
     listed, usage = _in_order(given.choices), _usage(given.usage)
-    asked = replace(asked, counted=usage.completion if len(listed) == 1 else None)
+    expected = replace(expected, counted=usage.completion if len(listed) == 1 else None)
     echoed = _echoed_beside(given.prompt, request)
     choices = tuple(
-        _choice(one, asked, prompt, echoed[at // request.samples] if echoed else None)
+        _choice(one, expected, prompt, echoed[at // request.samples] if echoed else None)
         for at, (one, prompt) in enumerate(zip(listed, _prompts(request), strict=True))
     )
-    if asked.engine == "llamacpp" and len(listed) > 1:
-        usage = _counted(request, choices)  # its own figure is that of the first prompt alone
+    if expected.engine == "llamacpp" and len(listed) > 1:
+        usage = _counted(request, choices)  # its own count is that of the first prompt only
     fingerprint = given.system_fingerprint if isinstance(given.system_fingerprint, str) else ""
     return Answer(choices, usage, *_times(given.time_info, given.timings, len(listed)), fingerprint[:100])
 
@@ -106,7 +105,7 @@ def _prompts(request: Request) -> list[Prompt]:
 
 
 def _in_order(choices: list[Numbered]) -> list[Numbered]:
-    """Choices by their index; as they came where none has one."""
+    """Choices by their index; in the order of the answer where none has an index."""
     numbered = {one.index: one for one in choices}
     if set(numbered) == {None}:
         return choices
@@ -115,23 +114,23 @@ def _in_order(choices: list[Numbered]) -> list[Numbered]:
     return [numbered[at] for at in range(len(choices))]
 
 
-def _choice(given: shapes.ChoiceJson, asked: _Asked, prompt: Prompt, echoed: AnswerRows | None) -> Choice:
-    request, words, finish = asked.request, given.text, given.finish_reason
-    said = given.tokens if given.token_ids is None else given.token_ids
+def _choice(given: shapes.ChoiceJson, expected: _Expected, prompt: Prompt, echoed: AnswerRows | None) -> Choice:
+    request, words, finish = expected.request, given.text, given.finish_reason
+    named = given.tokens if given.token_ids is None else given.token_ids
     if request.top is None:
-        return _finished(_without_echo(words, prompt, request), _NO_ROWS, _NO_ROWS, said, finish, asked)
+        return _finished(_without_echo(words, prompt, request), _NO_ROWS, _NO_ROWS, named, finish, expected)
     if given.logprobs is None and not request.echo and _REPLACEMENT in words:
         # llama-server has no row for a part of a character.
-        return _finished(words, _NO_ROWS, _NO_ROWS, said, finish, asked)
+        return _finished(words, _NO_ROWS, _NO_ROWS, named, finish, expected)
     rows = _with_ids_beside(columns.from_logprobs(given.logprobs), given)
     if not request.echo:
-        return _finished(words, rows, _NO_ROWS, said, finish, asked)
+        return _finished(words, rows, _NO_ROWS, named, finish, expected)
     if echoed is not None:
         before, made = _matching(echoed, prompt, request), rows
     else:
-        before, made = _split(rows, prompt, said, request)
+        before, made = _split(rows, prompt, named, request)
         before = _with_tops_beside(before, given.prompt_logprobs)
-    return _finished(words.removeprefix("".join(before.texts)), made, before, said, finish, asked)
+    return _finished(words.removeprefix("".join(before.texts)), made, before, named, finish, expected)
 
 
 def _with_ids_beside(rows: AnswerRows, given: shapes.ChoiceJson) -> AnswerRows:
@@ -164,25 +163,25 @@ def _echoed_beside(beside: object, request: Request) -> list[AnswerRows] | None:
 
 
 def _split(
-    rows: AnswerRows, prompt: Prompt, said: Sequence[int] | None, request: Request
+    rows: AnswerRows, prompt: Prompt, named: Sequence[int] | None, request: Request
 ) -> tuple[AnswerRows, AnswerRows]:
-    """Part the rows of an echo into prompt and generated, by what stands in them."""
-    most = request.max_tokens if said is None else min(len(said), request.max_tokens)
+    """Split the rows of an echo into prompt and generated tokens, by their ids or texts."""
+    most = request.max_tokens if named is None else min(len(named), request.max_tokens)
     tried = range(min(most, len(rows)), -1, -1)
-    # A whole prompt is likelier than the tail of one that looks like it.
+    # All tokens of the prompt are more likely than a tail that happens to repeat its end.
     splits = [(rows.part(0, len(rows) - made), rows.part(len(rows) - made)) for made in tried]
-    fitting = [(before, behind) for before, behind in splits if _fits(before, prompt, request)]
+    fitting = [(before, after) for before, after in splits if _fits(before, prompt, request)]
     if not fitting:
-        _say_mismatch(rows, prompt, request)
+        _refuse_mismatch(rows, prompt, request)
     return max(fitting, key=lambda pair: (len(pair[0]) == len(prompt), len(pair[1])))
 
 
 def _fits(before: AnswerRows, prompt: Prompt, request: Request) -> bool:
-    """Whether rows are the prompt's, or the last ones of it that were asked for."""
+    """Whether rows are those of the prompt, or of its last tokens where only those were requested."""
     if not len(before):
         return False
     if isinstance(prompt, str):
-        # A BOS of the server's may stand in front.
+        # The server may have added a BOS.
         return prompt in ("".join(before.texts), "".join(before.texts[1:]))
     ids = before.known_ids()
     if ids is None:
@@ -193,11 +192,11 @@ def _fits(before: AnswerRows, prompt: Prompt, request: Request) -> bool:
 
 def _matching(before: AnswerRows, prompt: Prompt, request: Request) -> AnswerRows:
     if not _fits(before, prompt, request):
-        _say_mismatch(before, prompt, request)
+        _refuse_mismatch(before, prompt, request)
     return before
 
 
-def _say_mismatch(rows: AnswerRows, prompt: Prompt, request: Request) -> None:
+def _refuse_mismatch(rows: AnswerRows, prompt: Prompt, request: Request) -> None:
     if len(rows) <= request.max_tokens and not (len(prompt) <= len(rows) and isinstance(prompt, tuple)):
         lacking(f"log-probabilities of the prompt: there are {len(rows)} rows in all")
     if isinstance(prompt, tuple) and len(rows) < len(prompt) and request.tail is None:
@@ -216,15 +215,15 @@ def _finished(
     words: str,
     made: AnswerRows,
     before: AnswerRows,
-    said: Sequence[int] | None,
+    named: Sequence[int] | None,
     finish: str | None,
-    asked: _Asked,
+    expected: _Expected,
 ) -> Choice:
-    request, top = asked.request, asked.request.top or 0
+    request, top = expected.request, expected.request.top or 0
     stopped = finish is not None and finish != "length"
     if request.top is not None:
-        _check_made(made, said, words, stopped, request)
-    ids = _ids_of(made, stopped, asked) if said is None else tuple(said)
+        _check_made(made, named, words, stopped, request)
+    ids = _ids_of(made, stopped, expected) if named is None else tuple(named)
     if ids == () and (words or not stopped):
         lacking("the ids of what was generated")
     if ids is not None and len(ids) > request.max_tokens:
@@ -237,7 +236,7 @@ def _finished(
         token_ids=ids,
         finish_reason=finish,
     )
-    _check_vocabulary(choice, asked.vocab_size)
+    _check_vocabulary(choice, expected.vocab_size)
     return choice
 
 
@@ -250,41 +249,40 @@ def _check_vocabulary(choice: Choice, vocab_size: int | None) -> None:
         refuse(f"a token id must be below {limit}, not {worst}")
 
 
-def _ids_of(made: AnswerRows, stopped: bool, asked: _Asked) -> tuple[int, ...] | None:
-    """Ids of all that was generated, out of its rows; None where rows may be missing.
+def _ids_of(made: AnswerRows, stopped: bool, expected: _Expected) -> tuple[int, ...] | None:
+    """The generated ids, taken from the rows; None where rows may be missing.
 
     llama-server has one row for a whole character, with the id of the last of its tokens.
     """
     if not len(made):
         return None
-    if asked.counted is None:
-        return made.known_ids() if stopped or len(made) == asked.request.max_tokens else None
+    if expected.counted is None:
+        return made.known_ids() if stopped or len(made) == expected.request.max_tokens else None
     # Other servers may leave out the token that ends a text.
-    uncounted = 1 if stopped and asked.engine != "llamacpp" else 0
-    return made.known_ids() if len(made) <= asked.counted <= len(made) + uncounted else None
+    uncounted = 1 if stopped and expected.engine != "llamacpp" else 0
+    return made.known_ids() if len(made) <= expected.counted <= len(made) + uncounted else None
 
 
-def _check_made(made: AnswerRows, said: Sequence[int] | None, words: str, stopped: bool, request: Request) -> None:
-    """Rows of what was generated: as many as tokens; the one that ends a text need not be among them."""
+def _check_made(made: AnswerRows, named: Sequence[int] | None, words: str, stopped: bool, request: Request) -> None:
+    """There must be a row for each generated token; the one that ends a text may have none."""
     count = len(made)
     if count > request.max_tokens:
         refuse(f"at most {request.max_tokens} tokens were to be generated, not {count}")
     if not count and not (stopped and not words) and _REPLACEMENT not in words:
         lacking("the log-probability of what was generated")
-    if said is None:
+    if named is None:
         return
-    if count not in ((len(said), len(said) - 1) if stopped else (len(said),)):
-        lacking(f"log-probabilities of {count} generated tokens out of {len(said)}")
+    if count not in ((len(named), len(named) - 1) if stopped else (len(named),)):
+        lacking(f"log-probabilities of {count} generated tokens out of {len(named)}")
     known = made.known_ids()
-    if known is not None and known != tuple(said[:count]):
+    if known is not None and known != tuple(named[:count]):
         refuse("the generated tokens differ from those of their log-probabilities")
 
 
 def _without_certainty(answer: Answer, request: Request) -> Answer:
-    """Deal with log-probabilities that are all 0.0, which is how some servers say that they have none.
+    """Handle log-probabilities that are all 0.0, as some servers send where they have none.
 
-    A single one may be true, and several of what was generated too: there the figure is dropped, unless a draw is to be
-    judged by it.
+    A single 0.0 may be true, and so may several of generated tokens: those are dropped where no draw is judged by them.
     """
     before = [row for choice in answer.choices for row in choice.prompt]
     made = [row for choice in answer.choices for row in choice.rows]
@@ -297,10 +295,10 @@ def _without_certainty(answer: Answer, request: Request) -> Answer:
 
 
 def _all_certain(rows: Sequence[ScoredToken]) -> bool:
-    """Whether no row says anything but 0.0, and none has alternatives that bear it out."""
+    """Whether every row has 0.0, and no row has alternatives that confirm it."""
     found = [row.logprob for row in rows if row.logprob is not None]
-    borne_out = any(likely.logprob < 0 for row in rows for likely in row.top)
-    return len(found) >= _FEW and not borne_out and not any(found)
+    confirmed = any(likely.logprob < 0 for row in rows for likely in row.top)
+    return len(found) >= _FEW and not confirmed and not any(found)
 
 
 # What stands beside the choices.
@@ -336,11 +334,11 @@ def _sum(counts: Iterable[Number | None]) -> Number | None:
 # SGLang's own endpoint.
 
 
-def _sglang(body: Any, asked: _Asked) -> Answer:
-    request = asked.request
+def _sglang(body: Any, expected: _Expected) -> Answer:
+    request = expected.request
     listed = shaped(body if isinstance(body, list) else [body], list[shapes.GeneratedJson])
     _check_count(listed, request)
-    choices = (_generated(one, prompt, asked) for one, prompt in zip(listed, _prompts(request), strict=True))
+    choices = (_generated(one, prompt, expected) for one, prompt in zip(listed, _prompts(request), strict=True))
     metas = [one.meta_info for one in listed]
     firsts = metas[:: request.samples]
     usage = Usage(
@@ -351,30 +349,30 @@ def _sglang(body: Any, asked: _Asked) -> Answer:
     return Answer(tuple(choices), usage)
 
 
-def _generated(given: shapes.GeneratedJson, prompt: Prompt, asked: _Asked) -> Choice:
-    request, meta, words, said = asked.request, given.meta_info, given.text, given.output_ids
+def _generated(given: shapes.GeneratedJson, prompt: Prompt, expected: _Expected) -> Choice:
+    request, meta, words, named = expected.request, given.meta_info, given.text, given.output_ids
     finish = meta.finish_reason.type if isinstance(meta.finish_reason, shapes.FinishJson) else meta.finish_reason
     if request.top is None:
-        return _finished(words, _NO_ROWS, _NO_ROWS, said, finish, asked)
+        return _finished(words, _NO_ROWS, _NO_ROWS, named, finish, expected)
     made = columns.from_triples(meta.output_token_logprobs, meta.output_top_logprobs)
     if not request.echo:
-        return _finished(words, made, _NO_ROWS, said, finish, asked)
+        return _finished(words, made, _NO_ROWS, named, finish, expected)
     before = columns.from_triples(meta.input_token_logprobs, meta.input_top_logprobs)
     if not isinstance(prompt, str):
         if len(before) < len(prompt):
-            before = before.part(1)  # the row before the first that was asked for, always empty
+            before = before.part(1)  # the row before the first requested one, which is always empty
         before = _matching(before, prompt, request)
-    return _finished(words, made, before, said, finish, asked)
+    return _finished(words, made, before, named, finish, expected)
 
 
 # llama-server's own endpoint.
 
 
-def _llamacpp(body: Any, asked: _Asked) -> Answer:
+def _llamacpp(body: Any, expected: _Expected) -> Answer:
     listed = _in_order(shaped(body if isinstance(body, list) else [body], list[shapes.LlamaCompletionJson]))
-    _check_count(listed, asked.request)
-    choices = tuple(_llamacpp_choice(one, asked) for one in listed)
-    firsts = listed[:: asked.request.samples]
+    _check_count(listed, expected.request)
+    choices = tuple(_llamacpp_choice(one, expected) for one in listed)
+    firsts = listed[:: expected.request.samples]
     usage = Usage(
         _sum(one.tokens_evaluated for one in firsts),
         _sum(one.tokens_predicted for one in listed),
@@ -383,13 +381,13 @@ def _llamacpp(body: Any, asked: _Asked) -> Answer:
     return Answer(choices, usage, *_times(None, listed[0].timings, len(listed)))
 
 
-def _llamacpp_choice(given: shapes.LlamaCompletionJson, asked: _Asked) -> Choice:
+def _llamacpp_choice(given: shapes.LlamaCompletionJson, expected: _Expected) -> Choice:
     """One continuation. Rows are kept only where there is one for every token: a part of a character has none."""
-    said, rows = given.tokens, columns.from_content(given.completion_probabilities or [])
-    if said is None:
+    named, rows = given.tokens, columns.from_content(given.completion_probabilities or [])
+    if named is None:
         lacking("the ids of what was generated")
-    if rows.known_ids() != tuple(said):
-        if len(rows) >= len(said):
+    if rows.known_ids() != tuple(named):
+        if len(rows) >= len(named):
             refuse("the generated tokens differ from those of their log-probabilities")
-        asked, rows = replace(asked, request=replace(asked.request, top=None)), _NO_ROWS
-    return _finished(given.content, rows, _NO_ROWS, said, _ENDINGS.get(given.stop_type or ""), asked)
+        expected, rows = replace(expected, request=replace(expected.request, top=None)), _NO_ROWS
+    return _finished(given.content, rows, _NO_ROWS, named, _ENDINGS.get(given.stop_type or ""), expected)

@@ -29,7 +29,7 @@ _ID_PREFIX = "token_id:"
 _REPLACEMENT = "\ufffd"
 #: Servers write "impossible" as a large number, since JSON has no -inf: vLLM -9999.0, llama-server -3.4e38.
 _IMPOSSIBLE = -9999.0
-#: How far two statements of one log-probability may be apart.
+#: How far two values of one log-probability may be apart.
 _AGREE = 1e-2
 #: What may be missing from 1 in a list of all tokens.
 _REST = 1e-5
@@ -67,7 +67,7 @@ class AnswerRows:
         """Every row with its numbers.
 
         Args:
-            top: how many of the most probable tokens were asked for.
+            top: how many of the most probable tokens were requested.
             first_may_be_empty: the first row is that of a prompt's first token, which has no log-probability.
 
         Raises:
@@ -137,7 +137,7 @@ def _number_in(digits: str) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 10 else None
 
 
-# What stands in a row.
+# One row.
 
 
 def _scored(own: int | None, word: str, value: float | None, best: Any, top: int) -> ScoredToken:
@@ -152,7 +152,7 @@ def _logprob(value: float | None) -> float:
 
 
 def _top(own: Likely, best: Any, top: int) -> tuple[Likely, ...]:
-    """The most probable tokens of a row, best first: never with a hole, so that all others have less than the last.
+    """The most probable tokens of a row, best first: every token that is not in it is less probable than its last.
 
     Raises:
         AnswerError: a token stands twice, the probabilities sum above 1, or the row contradicts its own token.
@@ -162,7 +162,7 @@ def _top(own: Likely, best: Any, top: int) -> tuple[Likely, ...]:
         return ()
     by_name = isinstance(given, dict)
     found = [_named(*one) for one in given.items()] if isinstance(given, dict) else [_unnamed(one) for one in given]
-    # Among equals the one goes that was added for being the token itself; else the lowest id stands first.
+    # Among equals the own token goes last where it was added; else the lowest id goes first.
     added = len(found) > top
     listed = sorted(found, key=lambda t: (-t.logprob, added and _same(t, own), t.token_id or 0))
     _check_sum(listed, own)
@@ -171,7 +171,7 @@ def _top(own: Likely, best: Any, top: int) -> tuple[Likely, ...]:
             return tuple(listed[:top])
         _check_ids(listed, own)
         return tuple(_without_own_tail(listed, own, top))
-    # A dict by text holds one entry for all tokens that are written alike, and the better one may be the lost one.
+    # A dict by text has one entry for all tokens that are written alike, and the more probable one may be missing.
     if by_name:
         return () if _collided(listed, own, top) else tuple(_without_own_tail(listed, own, top))
     return tuple(listed[: _unclear_at(listed)][:top])
@@ -215,10 +215,11 @@ def _close(one: float, other: float) -> bool:
 
 
 def _without_own_tail(listed: list[Likely], own: Likely, top: int) -> list[Likely]:
-    """The best ones alone: servers add the token itself, however improbable, and tokens between may be missing.
+    """The most probable ones without the row's own token where that was added to them.
 
-    Where as many came as were asked for, cutting there does it. Which ones are kept must not hang on the own token, so
-    the last one goes for being it only where a server gave fewer.
+    Servers add the own token, however improbable, and tokens between it and the others may be missing. Where at least
+    as many came as were requested, the cut at that number removes it. Which ones are kept may not depend on the own
+    token, so the last one is removed for being it only where a server gave fewer.
     """
     kept = listed[:top]
     fewer = 1 < len(listed) < top and not _complete(listed)
@@ -235,14 +236,14 @@ def _same(likely: Likely, own: Likely) -> bool:
 
 
 def _collided(listed: Sequence[Likely], own: Likely, top: int) -> bool:
-    """Whether texts may have fallen together: fewer than were asked for, parts of characters, or another value."""
+    """Whether tokens may share a text: fewer came than requested, parts of characters, or another value of the own."""
     beside = next((likely.logprob for likely in listed if likely.text == own.text), own.logprob)
     fewer = len(listed) < top and not _complete(listed)
     return fewer or _unclear_at(listed) < len(listed) or not _close(beside, own.logprob)
 
 
 def _unclear_at(listed: Sequence[Likely]) -> int:
-    """Where the first one stands that its text does not identify; their number where there is none."""
+    """The index of the first one that its text does not identify; their number where there is none."""
     seen: dict[str, int] = {}
     for likely in listed:
         seen[likely.text] = seen.get(likely.text, 0) + 1

@@ -1,7 +1,7 @@
 """The JSON of every known server as types: msgspec checks that fields are there, their kinds and their ranges.
 
-Its messages name what was expected and where, and never a value of the server's, which may be anything, a key among it.
-Rows of alternatives stay unread here (`Any`): an echo brings one for every token of the context, and few are needed.
+Its messages name what was expected and where, and never a value of the server's: that may be anything, even a key.
+Rows of alternatives are not read here (`Any`): an echo brings one for every token of the context, and few are needed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def refuse(problem: str) -> NoReturn:
 
 
 def lacking(problem: str) -> NoReturn:
-    """The answer is sound as far as it goes, but lacks what was asked for.
+    """Something that was requested is missing; the rest of the answer is sound.
 
     Raises:
         LackingError: always.
     """
-    raise LackingError(f"The server's answer lacks what was asked for: {problem}.", REMEDY)
+    raise LackingError(f"The server's answer lacks what was requested: {problem}.", REMEDY)
 
 
 def shaped(value: object, kind: type[T]) -> T:
@@ -64,7 +64,7 @@ def shaped(value: object, kind: type[T]) -> T:
 
 
 def leniently(value: object, kind: type[T]) -> T:
-    """The same for times, of which wrong ones are no reason to drop good tokens: an empty one where it has no shape."""
+    """The same for times: an empty value for another shape, since a wrong time is no reason to drop good tokens."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError):
@@ -91,7 +91,7 @@ class ContentRow(Struct):
 
     @property
     def text(self) -> str:
-        """By the bytes where they are whole characters; else the token as the server writes it."""
+        """The bytes where they are whole characters; else the token as the server writes it."""
         try:
             return self.token if self.bytes is None else bytes(self.bytes).decode()
         except UnicodeDecodeError:
@@ -194,7 +194,7 @@ class FinishJson(Struct):
 
 
 class MetaInfoJson(Struct):
-    """What SGLang says about a continuation."""
+    """SGLang's `meta_info` of a continuation."""
 
     finish_reason: FinishJson | str | None = None
     prompt_tokens: Count | None = None

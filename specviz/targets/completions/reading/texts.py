@@ -1,7 +1,7 @@
-"""Between ids and text, for servers that take or give no ids.
+"""Conversion between ids and text, for servers that take or give no ids.
 
-Ids are the truth; text is their exact writing, special tokens by their names, so that nothing is lost on the way and
-what the server makes of it can be checked.
+The ids decide. The exact text of ids has special tokens by their names, so that nothing is lost, and the server's
+tokens can be checked against it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ REPLACEMENT = "\ufffd"
 
 @dataclass(frozen=True, slots=True)
 class ExactText:
-    """A prompt as text. `faithful`: encoding it gives the very ids that it was made of."""
+    """A prompt as text. `faithful`: encoding it gives exactly the ids that it was made of."""
 
     text: str
     faithful: bool
 
 
 def written(token_id: int, tokenizer: Tokenizer) -> bytes:
-    """What one token adds to the exact text: its bytes; its name where it is a special token."""
+    """The exact text of one token: its bytes, or its name where it is a special token."""
     return tokenizer.token_bytes(token_id) or tokenizer.token_name(token_id).encode()
 
 
@@ -37,13 +37,13 @@ def exact_text(token_ids: Sequence[int], tokenizer: Tokenizer, bos_added: bool =
     """The text to send for ids.
 
     Args:
-        bos_added: the server puts a BOS in front itself; one that the ids begin with is left out.
+        bos_added: the server adds a BOS itself, so one at the start of the ids is left out.
     """
     ids = list(token_ids)
     if bos_added and ids and ids[0] == getattr(tokenizer, "bos_id", None):
         ids = ids[1:]
     text = written_all(ids, tokenizer).decode("utf-8", errors="replace")
-    # SentencePiece puts a space in front of a text by itself, so there the right text lacks the first one.
+    # SentencePiece adds a space at the start of a text, so the text to send may have one space less.
     for candidate in [text, text[1:]] if text.startswith(" ") else [text]:
         if tokenizer.encode(candidate) == ids:
             return ExactText(candidate, True)
@@ -51,7 +51,7 @@ def exact_text(token_ids: Sequence[int], tokenizer: Tokenizer, bos_added: bool =
 
 
 def whole_characters(data: bytes) -> bool:
-    """Whether bytes end where a character ends."""
+    """Whether bytes end at the end of a character."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as exc:
@@ -64,12 +64,12 @@ def token_of(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> int | None:
     encoded = _encode(data, tokenizer, vocab_size)
     if len(encoded) == 1:
         return encoded[0]
-    # A model writes tokens that encoding never would, such as "llo" behind "he".
+    # A model may write tokens that encoding never gives, such as "llo" after "he".
     return next((i for i in range(vocab_size) if tokenizer.token_bytes(i) == data), None) if data else None
 
 
 def ids_of(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> tuple[int, ...]:
-    """Ids whose exact text is these bytes: a single one where there is such a token.
+    """Ids whose exact text is these bytes; a single id where there is such a token.
 
     Raises:
         AnswerError: no ids write exactly this.
@@ -80,7 +80,7 @@ def ids_of(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> tuple[int, ...
 
 
 def _longest_first(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> tuple[int, ...]:
-    """For what no text encodes to, such as the second half of a character."""
+    """Ids for bytes that no text encodes to, such as the second half of a character."""
     tokens = {tokenizer.token_bytes(i): i for i in reversed(range(vocab_size))}
     longest, ids, at = max(map(len, tokens)), [], 0
     while at < len(data):
@@ -89,7 +89,7 @@ def _longest_first(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> tuple[
         if end is None:
             shown = data[:80].decode("utf-8", errors="backslashreplace")
             raise AnswerError(
-                f"The server wrote {shown!r}, which the tokens of this tokenizer cannot write.",
+                f"The server wrote {shown!r}, which this tokenizer has no tokens for.",
                 "Name the target's own tokenizer (--tokenizer).",
             )
         ids.append(tokens[data[at:end]])
@@ -98,7 +98,7 @@ def _longest_first(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> tuple[
 
 
 def _encode(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> tuple[int, ...]:
-    """Ids by the tokenizer, () unless their exact text is `data` again."""
+    """The tokenizer's ids; () unless their exact text is `data`."""
     text = data.decode("utf-8", errors="replace")
     for ids in _encodings(text, tokenizer):
         if all(0 <= i < vocab_size for i in ids) and written_all(ids, tokenizer) == data:
@@ -107,7 +107,7 @@ def _encode(data: bytes, tokenizer: Tokenizer, vocab_size: int) -> tuple[int, ..
 
 
 def _encodings(text: str, tokenizer: Tokenizer) -> Iterator[list[int]]:
-    """A text alone, then as the rest of a line: there SentencePiece puts no space in front."""
+    """The ids of a text on its own, then of the text at the start of a line, where SentencePiece adds no space."""
     yield tokenizer.encode(text)
     anchor = tokenizer.encode("\n")
     yield tokenizer.encode("\n" + text)[len(anchor) :]

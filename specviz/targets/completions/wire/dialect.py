@@ -1,9 +1,9 @@
-"""What each engine wants to be asked. Pure: a `Request` in, the JSON of a call out.
+"""The JSON of a request, for each engine. Pure: a `Request` in, path and JSON of a call out.
 
-Servers have samplers of their own that are on unless a request says otherwise (llama-server: top-k 40, top-p 0.95,
-min-p 0.05; vLLM: whatever the model's generation_config says), and an output drawn through them is not what the
-settings say. So every sampler is named in every request. An engine that is not known gets the fields of the
-completions API alone, since a strict server refuses a field that it does not know.
+Servers have samplers that are on by default (llama-server: top-k 40, top-p 0.95, min-p 0.05; vLLM: those of the model's
+generation_config), and a token drawn through them does not follow the settings. So every request names every sampler.
+An unknown engine gets the fields of the completions API only, since a strict server refuses a field that it does not
+know.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COMPLETIONS = "completions"
 
 _NO_PENALTIES = {"presence_penalty": 0.0, "frequency_penalty": 0.0}
 
-#: Per engine: whatever else it would do to a distribution, switched off.
+#: Per engine: everything else that would change a distribution, switched off.
 _OFF: dict[Engine, dict[str, Any]] = {
     "vllm": {"min_p": 0.0, "repetition_penalty": 1.0, **_NO_PENALTIES},
     "sglang": {"min_p": 0.0, "repetition_penalty": 1.0, **_NO_PENALTIES},
@@ -31,7 +31,7 @@ _OFF: dict[Engine, dict[str, Any]] = {
         "mirostat": 0,
         "repeat_penalty": 1.0,
         **_NO_PENALTIES,
-        # Its own order has the temperature last; top-p would then keep another set than ours.
+        # Its default order has the temperature last; top-p would then keep another set of tokens than ours does.
         "samplers": ["temperature", "top_k", "top_p"],
         "cache_prompt": True,
     },
@@ -41,7 +41,7 @@ _OFF: dict[Engine, dict[str, Any]] = {
     "together": {"min_p": 0.0, "repetition_penalty": 1.0, **_NO_PENALTIES},
 }
 
-#: How "no top-k" is written where it must be written. vLLM of every version takes -1, only newer ones 0.
+#: The value for "no top-k", for engines that need one. Every version of vLLM takes -1, only newer ones 0.
 _NO_TOP_K: dict[Engine, int] = {
     "vllm": -1,
     "sglang": -1,
@@ -51,17 +51,17 @@ _NO_TOP_K: dict[Engine, int] = {
     "fireworks": 0,
 }
 
-#: Who can be told not to stop where the model does.
+#: Engines that can be told to go on where the model ends its answer.
 _CAN_GO_ON: tuple[Engine, ...] = ("vllm", "sglang", "llamacpp", "fireworks")
 
-#: Ids beside texts, and texts as they are: no BOS of the server's own in front, special tokens not left out.
+#: Fields for ids in addition to texts, and for texts in which special tokens are not left out.
 _AS_IDS: dict[Engine, dict[str, Any]] = {
     "vllm": {"return_token_ids": True, "return_tokens_as_token_ids": True, "skip_special_tokens": False},
     "sglang": {"return_token_ids": True, "skip_special_tokens": False},
     "fireworks": {"return_token_ids": True},
 }
 
-#: What is read of an answer of llama-server's own; left to itself it repeats the prompt and every setting.
+#: The fields of llama-server's own answer that are read; by default it also repeats the prompt and every setting.
 _LLAMACPP_FIELDS = (
     "index",
     "content",
@@ -96,12 +96,12 @@ def body(request: Request, model: str, engine: Engine) -> dict[str, Any]:
 
 
 def stream_body(request: Request, model: str, engine: Engine) -> dict[str, Any]:
-    """The same, streamed, with the count of tokens at its end."""
+    """The same for a stream, with the count of tokens at its end."""
     return body(request, model, engine) | {"stream": True, "stream_options": {"include_usage": True}}
 
 
 def call(request: Request, model: str, engine: Engine) -> tuple[str, dict[str, Any]]:
-    """Where to POST what: an endpoint of the server's own where that says more than the completions API."""
+    """Path and JSON of a POST: to an endpoint of the engine's own where that returns more than the completions API."""
     if engine == "sglang":
         return "/generate", sglang_body(request)
     if engine == "llamacpp":
@@ -112,7 +112,8 @@ def call(request: Request, model: str, engine: Engine) -> tuple[str, dict[str, A
 def llamacpp_body(request: Request, model: str) -> dict[str, Any]:
     """The JSON for llama-server's own POST /completion.
 
-    Its completions API has one row for a whole character, and none for a part of one: ids get lost. Here all are named.
+    Its completions API has one row for a whole character and none for a part of one, so ids are lost. Here all are
+    named.
     """
     fields: dict[str, Any] = {
         "model": model,
@@ -138,8 +139,8 @@ def llamacpp_body(request: Request, model: str) -> dict[str, Any]:
 def sglang_body(request: Request) -> dict[str, Any]:
     """The JSON for SGLang's own POST /generate.
 
-    Its rows of a prompt start where it is told to, and the first one is always empty: one more than needed is asked
-    for. To start at the beginning would make it compute the whole prompt again instead of using its cache.
+    Its rows of a prompt start at `logprob_start_len`, and the first one is always empty: so one more than needed is
+    requested. A start at 0 would make it compute the whole prompt again instead of using its cache.
     """
     sampling: dict[str, Any] = {
         "max_new_tokens": request.max_tokens,
@@ -171,10 +172,10 @@ def sglang_body(request: Request) -> dict[str, Any]:
 
 
 def sampling_differs(engine: Engine, temperature: float, top_k: int, top_p: float) -> str:
-    """Why a server's own draws at these settings follow another distribution than ours; empty where they do not.
+    """Why a server's draws at these settings follow another distribution than ours; empty where they follow ours.
 
-    Ours is temperature, then top-k, then top-p of what top-k left. Without truncation, at temperature 0 and (but for
-    the order of top-k and top-p) at temperature 1, all orders are one.
+    Ours is temperature, then top-k, then top-p of what top-k left. The order makes no difference without truncation, at
+    temperature 0, and (except for that of top-k and top-p) at temperature 1.
     """
     if temperature == 0 or top_p >= 1.0:
         return ""
@@ -186,14 +187,14 @@ def sampling_differs(engine: Engine, temperature: float, top_k: int, top_p: floa
 
 
 def _prompt(prompts: tuple[Prompt, ...]) -> Any:
-    """One prompt stands alone: many servers take no list of prompts, not even of one."""
+    """A single prompt without a list around it: many servers take no list of prompts, not even of one."""
     plain = [p if isinstance(p, str) else list(p) for p in prompts]
     return plain[0] if len(plain) == 1 else plain
 
 
 def _top_k(request: Request, engine: Engine) -> dict[str, int]:
     if request.top_k > 0:
-        # Also where the engine is not known: leaving it out would be another distribution for certain.
+        # Also for an unknown engine: without it the distribution would certainly be another one.
         return {"top_k": request.top_k}
     return {"top_k": _NO_TOP_K[engine]} if engine in _NO_TOP_K else {}
 
@@ -202,11 +203,11 @@ def _logprobs(request: Request, engine: Engine) -> dict[str, Any]:
     if request.top is None:
         return {}
     if engine == "mlx":
-        # With top_logprobs its rows name another token than the one that was drawn.
+        # With top_logprobs its rows name another token than the one that it drew.
         return {"logprobs": True}
     if engine == "vllm":
         return {"logprobs": request.top}
-    # 0 means "none at all" to several servers.
+    # To several servers 0 means no log-probabilities at all.
     return {"logprobs": max(1, request.top)}
 
 
@@ -219,7 +220,7 @@ def _echo(request: Request, engine: Engine) -> dict[str, Any]:
 
 
 def _start(request: Request, prompt: Prompt) -> int:
-    """Where SGLang's rows of a prompt begin; -1 for none. How long a text is in tokens is not known: all of it."""
+    """Where SGLang's rows of a prompt begin; -1 for none. The length of a text in tokens is unknown: from its start."""
     if not request.echo:
         return -1
     if request.tail is None or isinstance(prompt, str):

@@ -1,4 +1,4 @@
-"""The events of a streamed answer, read one by one."""
+"""Reads the events of a streamed answer, one by one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from specviz.targets.completions.values import Piece
 
 
 class PieceReader:
-    """Turns events into pieces, and remembers what the last one needs.
+    """Turns events into pieces.
 
     Attributes:
-        seen: whether anything came. finished: whether the server said that this was all.
+        seen: whether any event came. finished: whether the server gave a finish reason.
     """
 
     def __init__(self) -> None:
@@ -19,9 +19,9 @@ class PieceReader:
         self._counted = False
 
     def read(self, at: float, event: object) -> Piece | None:
-        """What an event brings at `at`; None where that is nothing.
+        """The piece of an event that came at `at`; None where it holds neither text nor a count.
 
-        Tokens are counted by ids or log-probabilities. A server that gives neither mostly tells the sum at the end:
+        Tokens are counted by ids or log-probabilities. A server that gives neither mostly sends their sum at the end:
         that becomes a piece without text.
         """
         self.seen = True
@@ -54,7 +54,7 @@ def _first(choices: object) -> dict[str, Any] | None:
 
 
 def _tokens(choice: dict[str, Any]) -> int | None:
-    """How many tokens a choice of an event brings, as far as it can be counted."""
+    """How many tokens a choice of an event holds; None where that cannot be counted."""
     logprobs = choice.get("logprobs")
     rows = logprobs if isinstance(logprobs, dict) else {}
     for listed in (choice.get("token_ids"), rows.get("tokens"), rows.get("content")):

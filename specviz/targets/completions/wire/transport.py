@@ -31,7 +31,7 @@ from specviz.targets.completions.values import Engine, Piece, Reply, Request
 from specviz.targets.completions.wire import dialect
 from specviz.targets.completions.wire.pieces import PieceReader
 
-#: How many of the server's models are named where it does not know the one that was asked for.
+#: How many of the server's models are named where it does not know the requested one.
 _NAMES = 8
 #: Fields that are arguments of the SDK; all others go as its `extra_body`, and the prompt does too: as an argument, the
 #: SDK walks over each of its ids, which takes 150 ms for 8,192 of them.
@@ -173,7 +173,7 @@ class HttpCompletions:
                 piece = reader.read(at, event)
                 if piece is not None:
                     yield piece
-                # Patience is for one part, and not for the time that the consumer takes.
+                # The limit is for one part, without the time that the consumer takes.
                 attempt.since = time.perf_counter()
         if not reader.seen:
             raise unusable("sent no stream", self._server.address)
@@ -191,7 +191,7 @@ class HttpCompletions:
 
     @contextmanager
     def _naming_models(self) -> Iterator[None]:
-        """Adds the server's models to its "no such model", where one more call lists them."""
+        """Adds the names of the server's models to the error for an unknown model."""
         try:
             yield
             return

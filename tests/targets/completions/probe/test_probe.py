@@ -106,7 +106,7 @@ def test_echo_that_is_ignored_is_no_score() -> None:
 
     findings = found(Changed(server(), ignore))
     assert not findings.scores and findings.batch and findings.ids_in and findings.top == 20
-    assert "leaves out log-probabilities of the prompt" in note(findings, "does not score")
+    assert "lacks log-probabilities of the prompt" in note(findings, "does not score")
 
 
 def test_rows_that_belong_to_other_tokens_are_caught() -> None:
@@ -127,7 +127,7 @@ def test_rows_that_belong_to_other_tokens_are_caught() -> None:
 
     findings = found(Changed(server(), shift))
     assert not findings.scores and findings.ways == ("prefixes", "generating")
-    assert note(findings, "belong to others")
+    assert note(findings, "belong to other tokens")
 
 
 def test_llama_cpp_python_scores_with_a_bos_alone() -> None:
