@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from pathlib import Path
@@ -11,15 +10,10 @@ import streamlit as st
 
 from specviz.bench.sweep.results import Bench
 from specviz.bench.sweep.sweep import new_bench
-from specviz.core.errors import SpecvizError
-from specviz.core.events import Error
 from specviz.ui import page, session
 from specviz.ui.bench_form import BenchRequest, show_complaint
 from specviz.ui.catalog import Catalog
 from specviz.ui.session import Visit
-from specviz.views import words
-
-log = logging.getLogger(__name__)
 
 
 def show_controls(catalog: Catalog, visit: Visit, request: BenchRequest) -> None:
@@ -75,14 +69,8 @@ def _start(catalog: Catalog, request: BenchRequest) -> None:
     visit = session.visit()
     if request.plan is None or request.suite is None or (visit.bench is not None and visit.bench.live):
         return
-    try:
+    with visit.refusing(lambda: {"bench": repr(request.plan)}, of="bench"):
         start(catalog, new_bench(request.plan, request.suite.prompts), new_path(catalog.benchmark_folder()))
-    except SpecvizError as error:
-        visit.refuse(words.complaint(error), {"bench": repr(request.plan)}, of="bench")
-    except Exception as exc:
-        # An exception in a callback would replace the whole page by a traceback.
-        log.exception("a benchmark could not be started")
-        visit.refuse(words.complaint(Error.of(exc)), {"bench": repr(request.plan)}, of="bench")
 
 
 def _hold(pause: bool) -> None:

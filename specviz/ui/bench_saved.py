@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import streamlit as st
@@ -10,14 +9,11 @@ import streamlit as st
 from specviz.bench.sweep.compare import Change, Comparison, compare
 from specviz.bench.sweep.results import Bench, loads, read
 from specviz.core.errors import SpecvizError
-from specviz.core.events import Error
 from specviz.ui import page, session
 from specviz.ui.bench_controls import start
 from specviz.ui.catalog import Catalog
 from specviz.ui.session import Visit
 from specviz.views import words
-
-log = logging.getLogger(__name__)
 
 _MOST = 50
 
@@ -104,14 +100,8 @@ def _close() -> None:
 
 def _go_on(catalog: Catalog, bench: Bench, path: Path | None) -> None:
     visit = session.visit()
-    try:
+    with visit.refusing(lambda: {"bench": "saved"}, of="saved"):
         start(catalog, bench, path or catalog.benchmark_folder() / f"resumed-{round(bench.started_at)}.json")
-    except SpecvizError as error:
-        visit.refuse(words.complaint(error), {"bench": "saved"}, of="saved")
-    except Exception as exc:
-        # An exception in a callback would replace the whole page by a traceback.
-        log.exception("a benchmark could not be gone on with")
-        visit.refuse(words.complaint(Error.of(exc)), {"bench": "saved"}, of="saved")
 
 
 def _comparison(found: Comparison, title: str) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from specviz.core.errors import SpecvizError
-from specviz.core.events import Error
 from specviz.core.settings import Settings
 from specviz.ui import page, phases, session
 from specviz.ui.catalog import Catalog
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 
     from specviz.host.check import Check
     from specviz.host.trial import TrialOutcome, Tried
-
-log = logging.getLogger(__name__)
 
 POLL_S = 0.5
 #: The settings that a test depends on; its result is dropped when one of them changes.
@@ -144,13 +140,8 @@ def _start(catalog: Catalog, fields: Mapping[str, Any], what: Tried) -> None:
     visit = session.visit()
     if _why_not(visit, fields, what):
         return
-    try:
+    with visit.refusing(lambda: as_typed(catalog, fields), of=what):
         take_key(visit)
         take_secrets_out()
         refuse_secrets()
         visit.test(session.host(catalog), what, Settings.resolve(as_typed(catalog, fields)))
-    except SpecvizError as error:
-        visit.refuse(words.complaint(error), as_typed(catalog, fields), of=what)
-    except Exception as exc:
-        log.exception("a test could not be started")
-        visit.refuse(words.complaint(Error.of(exc)), as_typed(catalog, fields), of=what)

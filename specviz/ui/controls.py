@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from specviz.core.errors import SpecvizError
-from specviz.core.events import Error
 from specviz.core.settings import Settings
 from specviz.ui import page, session
 from specviz.ui.catalog import Catalog
@@ -20,12 +17,9 @@ from specviz.ui.parts.download import show_download
 from specviz.ui.prompts import EXAMPLES
 from specviz.ui.remote_form import refuse_secrets, take_secrets_out
 from specviz.ui.session import Visit
-from specviz.views import words
 
 if TYPE_CHECKING:
     from specviz.host.run import Run
-
-log = logging.getLogger(__name__)
 
 
 def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
@@ -72,19 +66,13 @@ def _start(catalog: Catalog, fields: Mapping[str, Any]) -> None:
     visit = session.visit()
     if visit.live:
         return
-    try:
+    with visit.refusing(lambda: _request(catalog, fields)):
         take_key(visit)
         take_secrets_out()
         refuse_secrets()
         settings = Settings.resolve(as_typed(catalog, fields))
         visit.start(session.host(catalog), settings, _prompt())
         session.put_into_address(visit)
-    except SpecvizError as error:
-        visit.refuse(words.complaint(error), _request(catalog, fields))
-    except Exception as exc:
-        # An exception in a callback would replace the whole page, with everything typed there, by a traceback.
-        log.exception("a run could not be started")
-        visit.refuse(words.complaint(Error.of(exc)), _request(catalog, fields))
 
 
 def _prompt() -> str:

@@ -5,7 +5,6 @@ Every widget has a key and persists for the session, so a wrong value, a run or 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from specviz.ui.catalog import Catalog
 from specviz.ui.latency_lab import as_possible, show_latency_lab
 from specviz.ui.remote_form import A_SERVER, REMOTE, is_remote, let_target_follow, show_remote, whole_name
 from specviz.ui.session import Visit
+from specviz.ui.sliders import fine_slider
 from specviz.views import words
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from specviz.setup.catalog import CatalogEntry
 
 FEWEST_TOKENS = 16
+_STEPS = (0.05, 0.01, 0.001)
 #: The largest whole number that a browser holds exactly.
 WHOLE_MAX = 2**53 - 1
 
@@ -61,8 +62,8 @@ def settings_form(
         )
         below_draft = st.container(gap="small")
         k = _slider("Drafted per round, K", "k", defaults.k, 1, K_MAX, help="Tokens that the draft proposes per round.")
-        temperature = _fine_slider(
-            "Temperature", "temperature", defaults.temperature, 0.0, TEMPERATURE_MAX,
+        temperature = fine_slider(
+            "Temperature", "temperature", defaults.temperature, 0.0, TEMPERATURE_MAX, _STEPS,
             help="0 always takes the most probable token.",
         )  # fmt: skip
         max_tokens = _slider(
@@ -78,14 +79,14 @@ def settings_form(
         )
         tau = defaults.tau
         if rule == "threshold":
-            tau = _fine_slider(
-                "Threshold τ", "tau", defaults.tau, 0.05, 1.0,
+            tau = fine_slider(
+                "Threshold τ", "tau", defaults.tau, 0.05, 1.0, _STEPS,
                 help="A draft token is accepted if the target gives it at least this probability.",
             )  # fmt: skip
         st.caption(words.escape_markdown(words.rule_in_words(rule, temperature, tau)))
         with st.expander("More sampling and prompt settings"):
-            min_confidence = _fine_slider(
-                "End a draft early", "min_confidence", defaults.min_confidence or 0.0, 0.0, 0.95,
+            min_confidence = fine_slider(
+                "End a draft early", "min_confidence", defaults.min_confidence or 0.0, 0.0, 0.95, _STEPS,
                 help="A draft model ends its block before a token whose chance of being kept, by its own estimate, is "
                 "below this. Such tokens are mostly rejected, and verifying them costs time. 0 always drafts K "
                 "tokens. The output stays as exact as it is. n-gram lookup alone has no estimate and ignores this.",
@@ -177,17 +178,6 @@ def _slider(label: str, key: str, value: int, low: int, high: int, help: str) ->
     """A whole-number slider; a default outside its range, from the environment, widens it."""
     low, high = min(low, value), max(high, value)
     return int(st.slider(label, low, high, value=value, key=key, persist_state="session", help=help))
-
-
-def _fine_slider(label: str, key: str, value: float, low: float, high: float, help: str) -> float:
-    """A slider in steps of 0.05; finer steps or wider ends where its default needs them."""
-    step = next((s for s in (0.05, 0.01) if math.isclose(value / s, round(value / s))), 0.001)
-    low, high = min(low, value), max(high, value)
-    return float(
-        st.slider(
-            label, low, high, step=step, value=value, format="%.4g", key=key, persist_state="session", help=help
-        )
-    )  # fmt: skip
 
 
 def _model(label: str, choices: Sequence[CatalogEntry], default: str, bare: Callable[[str], str], help: str) -> str:

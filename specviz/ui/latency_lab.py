@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +9,12 @@ import streamlit as st
 
 from specviz.core.settings import Settings
 from specviz.ui.remote_form import is_remote
+from specviz.ui.sliders import fine_slider
 from specviz.views import latency_lab, words
 
 RTT_MAX_MS, JITTER_MAX_MS = 500.0, 200.0
 _RTT, _JITTER = "simulated_rtt_ms", "simulated_jitter_ms"
+_STEPS = (10.0, 1.0, 0.1, 0.01)
 
 
 def show_latency_lab(defaults: Settings, k: int, draft: str) -> dict[str, Any]:
@@ -24,12 +25,12 @@ def show_latency_lab(defaults: Settings, k: int, draft: str) -> dict[str, Any]:
     """
     with st.expander("Latency lab"):
         st.caption(words.escape_markdown(latency_lab.ABOUT))
-        rtt_ms = _slider(
-            "Round trip, ms", _RTT, defaults.simulated_rtt_ms, RTT_MAX_MS,
+        rtt_ms = fine_slider(
+            "Round trip, ms", _RTT, defaults.simulated_rtt_ms, 0.0, RTT_MAX_MS, _STEPS,
             help="Every call to the target waits this long. 0: no network.",
         )  # fmt: skip
-        jitter_ms = _slider(
-            "Jitter, ± ms", _JITTER, defaults.simulated_jitter_ms, JITTER_MAX_MS, disabled=not rtt_ms,
+        jitter_ms = fine_slider(
+            "Jitter, ± ms", _JITTER, defaults.simulated_jitter_ms, 0.0, JITTER_MAX_MS, _STEPS, disabled=not rtt_ms,
             help="Each round trip is drawn uniformly from the range round trip ± jitter. Equal seeds give equal "
             "delays.",
         )  # fmt: skip
@@ -49,14 +50,3 @@ def as_possible(fields: Mapping[str, Any], target: str) -> dict[str, Any]:
 
 def _possible(rtt_ms: float, jitter_ms: float) -> dict[str, Any]:
     return {_RTT: float(rtt_ms), _JITTER: float(min(jitter_ms, rtt_ms))}
-
-
-def _slider(label: str, key: str, value: float, high: float, help: str, *, disabled: bool = False) -> float:
-    """A slider in steps of 10 ms; finer steps or a longer end where its default needs them."""
-    step = next((s for s in (10.0, 1.0, 0.1) if math.isclose(value / s, round(value / s))), 0.01)
-    return float(
-        st.slider(
-            label, 0.0, max(high, value), step=step, value=float(value), format="%.4g", key=key,
-            persist_state="session", disabled=disabled, help=help,
-        )
-    )  # fmt: skip

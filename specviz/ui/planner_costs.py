@@ -9,7 +9,7 @@ import streamlit as st
 from specviz.bench.planning.inputs import Measured
 from specviz.bench.planning.model import Against, Bill, Costs
 from specviz.core.events import Way
-from specviz.ui.bounded import bounded_slider
+from specviz.ui.sliders import bounded_slider
 from specviz.views import words
 from specviz.views.planner import draft_ceiling, rtt_ceiling
 from specviz.views.planner.frame import baseline

@@ -12,8 +12,8 @@ from specviz.core.errors import SpecvizError
 from specviz.setup import catalog
 from specviz.ui import page
 from specviz.ui.bench_saved import saved_files, title_of
-from specviz.ui.bounded import bounded_slider
 from specviz.ui.session import Visit
+from specviz.ui.sliders import bounded_slider
 from specviz.views import words
 from specviz.views.planner.sentences import run_lacks
 

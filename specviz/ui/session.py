@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +16,14 @@ import streamlit as st
 
 from specviz.bench.sweep.job import BenchJob
 from specviz.core.connection import Secret
-from specviz.core.errors import SettingsError
+from specviz.core.errors import SettingsError, SpecvizError
+from specviz.core.events import Error
 from specviz.core.settings import Settings
 from specviz.record.pace import Pace
 from specviz.ui.catalog import Catalog
 from specviz.ui.keys import Keys
 from specviz.ui.live_view import LiveView
+from specviz.views import words
 from specviz.views.pacing import RATES, PaceName
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from specviz.host.run import Run
     from specviz.host.thread import ModelHost
     from specviz.host.trial import Tried
+
+log = logging.getLogger(__name__)
 
 #: A short loss of the websocket looks like a closed tab; a run goes on this long without its visitor.
 GRACE_S = 15.0
@@ -178,6 +184,20 @@ class Visit:
         """Note why a click started nothing, as Markdown, with its request. `of`: a run, a test or a benchmark."""
         self._refused[of] = (why, request)
         self.key_complaint = None
+
+    @contextmanager
+    def refusing(self, request: Callable[[], Mapping[str, Any]], of: str = "run") -> Iterator[None]:
+        """Run the code of a click; note an error as the refusal of the request.
+
+        An exception in a callback would replace the whole page, with everything typed there, by a traceback.
+        """
+        try:
+            yield
+        except SpecvizError as error:
+            self.refuse(words.complaint(error), request(), of)
+        except Exception as exc:
+            log.exception("a click failed: %s", of)
+            self.refuse(words.complaint(Error.of(exc)), request(), of)
 
     def has_new_key(self) -> None:
         """Forget refusals: with a new key the same request may succeed."""

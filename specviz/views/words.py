@@ -9,7 +9,6 @@ import unicodedata
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Error, FinishReason, Way
 from specviz.core.settings import RuleName, Verification
-from specviz.record.state import Node
 
 NOT_KNOWN = "n/a"
 MINUS = "\N{MINUS SIGN}"
@@ -124,20 +123,6 @@ def label(token: str, longest: int = 12) -> str:
 def cut(name: str, longest: int = 80) -> str:
     """A name cut to the width of a header: a server may choose a long name for its model."""
     return name if len(name) <= longest else name[: longest - 1] + "…"
-
-
-def tooltip(node: Node) -> str:
-    """What is known about one token, one fact a line. Rounds and positions count from 1."""
-    return "\n".join(
-        (
-            f"{label(node.token, 40)}   id {node.token_id}",
-            f"{node.status} · round {node.round + 1}, position {node.position + 1}",
-            f"draft log-probability   {number(node.draft_logprob, 3)}",
-            f"target log-probability  {number(node.target_logprob, 3)}",
-            f"acceptance probability  {number(node.acceptance_prob, 3)}",
-            f"entropy                 {number(node.entropy, 2, 'bits')}",
-        )
-    )
 
 
 def rule_in_words(rule: RuleName, temperature: float, tau: float) -> str:

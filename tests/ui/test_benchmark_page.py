@@ -13,21 +13,16 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from specviz.bench.sweep.results import read
-from specviz.core.settings import ENVIRONMENT
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "1_Benchmark.py")
 PATIENCE_S = 60.0
 
 
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    for name in ENVIRONMENT:
-        monkeypatch.delenv(name, raising=False)
+def _toy(fresh_process: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("SPECVIZ_TARGET", "toy")
     monkeypatch.setenv("SPECVIZ_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
     yield
-    st.cache_resource.clear()
     st.cache_data.clear()
 
 
@@ -152,7 +147,7 @@ def test_what_is_no_benchmark_is_refused(page: AppTest, tmp_path: Path) -> None:
     (folder / "other.json").write_text(json.dumps({"schema": "something else"}))
     page.run()
     page.selectbox(key="bench_saved").set_value("other.json").run()
-    assert "This is no saved benchmark" in _said(page)
+    assert "This is not a saved benchmark" in _said(page)
 
 
 def test_several_temperatures_and_rules_are_told_one_at_a_time(page: AppTest) -> None:

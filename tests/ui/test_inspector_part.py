@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from specviz.views.inspector import detail
 from specviz.views.selection import Selection
-from tests.ui.test_live_page import _components, _fresh_process, _page, _run, _until_done, _visit  # noqa: F401
+from tests.ui.test_live_page import _components, _page, _run, _until_done, _visit
 
 
 def _chosen(page: AppTest, node_id: int | None) -> dict:

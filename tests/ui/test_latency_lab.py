@@ -11,17 +11,13 @@ from streamlit.testing.v1 import AppTest
 from specviz.record.trace import parse
 from tests.ui.test_live_page import (
     ROOT,
-    _fresh_process,
     _page,
     _run,
     _said,
     _type,
     _until_done,
     _visit,
-    toy,
 )
-
-__all__ = ["_fresh_process", "toy"]
 
 RTT, JITTER = "simulated_rtt_ms", "simulated_jitter_ms"
 

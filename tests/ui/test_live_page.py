@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
 from specviz.core import settings
-from specviz.core.settings import ENVIRONMENT
 from specviz.ui import session
 from specviz.ui.live_view import LiveView
 from specviz.ui.session import Visit
@@ -87,22 +84,6 @@ def _charts(page: AppTest) -> dict[str, dict]:
     """Name → the chart as it was sent last, of both places."""
     sent = [json.loads(c.proto.json) for c in page.get("bidi_component") if c.proto.component_name == "specviz_charts"]
     return {item["name"]: item["figure"] for message in sent for item in message["items"]}
-
-
-@pytest.fixture(autouse=True)
-def _fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """No variable of this machine, no `.env`, and no model host left over from another test."""
-    for name in ENVIRONMENT:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    yield
-    st.cache_resource.clear()
-
-
-@pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPECVIZ_TARGET", "toy")
-    monkeypatch.setenv("DRAFT_MODEL", "toy")
 
 
 def test_a_first_visit_invites_and_explains_the_colours() -> None:

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from specviz.core.events import VerifyResult
-from specviz.core.settings import ENVIRONMENT
 from specviz.ui import session
 from specviz.ui.session import Visit
 from tests.ui.fakes import FakeRun
 
 FAKE = str(Path(__file__).parent / "fake_app.py")
-
-
-@pytest.fixture(autouse=True)
-def _fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    for name in ENVIRONMENT:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    yield
-    st.cache_resource.clear()
 
 
 @pytest.fixture

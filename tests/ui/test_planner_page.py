@@ -14,9 +14,7 @@ from specviz.bench.sweep.results import dumps
 from specviz.core.settings import Settings
 from tests.bench.planning.test_sources import _bench, _prediction
 from tests.ui.fakes import NAME, FakeRun
-from tests.ui.test_live_page import PATIENCE_S, ROOT, _components, _fresh_process, _said, _visit, toy
-
-__all__ = ["_fresh_process", "toy"]
+from tests.ui.test_live_page import PATIENCE_S, ROOT, _components, _said, _visit
 
 PAGE = str(ROOT / "pages" / "2_Planner.py")
 CHARTS = {"rtt_map", "draft_map", "speed_curve", "marginal"}

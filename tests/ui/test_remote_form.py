@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from specviz.core.events import Error
-from specviz.core.settings import ENVIRONMENT, SECRETS
 from specviz.ui import session
 from specviz.ui.session import Visit
 from tests.ui.fakes import FakeHost
@@ -21,17 +19,6 @@ from tests.ui.test_keys import KEY, covered
 FAKE = str(Path(__file__).parent / "fake_app.py")
 PATIENCE_S = 30.0
 URL = "http://127.0.0.1:8000/v1"
-
-
-@pytest.fixture(autouse=True)
-def _fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """No variable of this machine, no `.env`, and no model host left over from another test."""
-    for name in (*ENVIRONMENT, *SECRETS):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    FakeHost.keys.clear()
-    yield
-    st.cache_resource.clear()
 
 
 def _page(target: str = "", url: str = "", model: str = "") -> AppTest:

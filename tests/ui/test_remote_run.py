@@ -9,9 +9,7 @@ import pytest
 from streamlit.proto.Metric_pb2 import Metric as MetricProto
 
 from tests.ui.fakes import SENT
-from tests.ui.test_live_page import _buttons, _charts, _components, _fresh_process, _page, _run, _said, _until_done
-
-__all__ = ["_fresh_process"]
+from tests.ui.test_live_page import _buttons, _charts, _components, _page, _run, _said, _until_done
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +10,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from specviz.core.settings import ENVIRONMENT
 from specviz.ui import run_view
 from tests.ui.fakes import SCENES
 from tests.ui.test_live_page import _components, _page, _run, _until_done, _visit
-
-
-@pytest.fixture(autouse=True)
-def _fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[None]:
-    for name in ENVIRONMENT:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    yield
-    st.cache_resource.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from specviz.core.errors import PromptError
 from specviz.views import words
-from tests.views.scripted import Story
 
 
 @pytest.mark.parametrize(
@@ -36,18 +35,6 @@ def test_ordinary_text_and_joined_emoji_stay_as_they_are():
 def test_a_label_is_one_short_line(token):
     label = words.label(token)
     assert len(label) <= 12 and "\n" not in label and " " not in label and "\x00" not in label
-
-
-def test_a_tooltip_names_everything_and_says_na_for_what_is_missing():
-    state = Story().round(["a", "b"], 1, "c", logprob=None, entropy=None).state()
-    accepted, rejected, resampled = (words.tooltip(state.nodes[i]) for i in (0, 1, 2))
-    assert "accepted · round 1, position 1" in accepted
-    assert "rejected · round 1, position 2" in rejected
-    for name in ("draft log-probability", "target log-probability", "entropy"):
-        line = next(line for line in accepted.splitlines() if line.startswith(name))
-        assert line.endswith("n/a"), line
-    assert "acceptance probability  0.800" in accepted
-    assert "acceptance probability  n/a" in resampled
 
 
 def test_markdown_in_a_message_is_shown_and_not_obeyed():

@@ -46,9 +46,10 @@ specviz.style = (root, name) => {
 specviz.css = (root, name, fallback) =>
   getComputedStyle(root.host ?? root).getPropertyValue(name).trim() || fallback;
 
-specviz.element = (tag, className, text) => {
+specviz.element = (tag, className, text, attributes = {}) => {
   const made = document.createElement(tag);
   made.className = className;
   if (text !== undefined) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 };

@@ -52,39 +52,33 @@ function publishDetail({ run, detail }) {
   document.dispatchEvent(new CustomEvent("specviz-detail", { detail: published }));
 }
 
-function inspectorPart(tag, className, text, attributes = {}) {
-  const element = specviz.element(tag, className, text);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-}
-
 function newCard(box) {
-  const button = (className, text, label) => inspectorPart("button", className, text, { type: "button", "aria-label": label, title: label });
+  const button = (className, text, label) => specviz.element("button", className, text, { type: "button", "aria-label": label, title: label });
   const parts = {
-    hint: inspectorPart("p", "hint", "Click a token in the tree or in the text."),
-    card: inspectorPart("div", "card"),
-    glyph: inspectorPart("span", "glyph", "", { "aria-hidden": "true" }),
-    token: inspectorPart("b", "token"),
-    status: inspectorPart("span", "status"),
-    place: inspectorPart("span", "place"),
-    sentence: inspectorPart("p", "sentence"),
+    hint: specviz.element("p", "hint", "Click a token in the tree or in the text."),
+    card: specviz.element("div", "card"),
+    glyph: specviz.element("span", "glyph", "", { "aria-hidden": "true" }),
+    token: specviz.element("b", "token"),
+    status: specviz.element("span", "status"),
+    place: specviz.element("span", "place"),
+    sentence: specviz.element("p", "sentence"),
     previous: button("step", "←", "Previous token"),
     next: button("step", "→", "Next token"),
     close: button("step", "×", "Close the inspector"),
-    sibling: inspectorPart("button", "sibling", "", { type: "button" }),
+    sibling: specviz.element("button", "sibling", "", { type: "button" }),
     scale: newScale(),
-    table: inspectorPart("table", "shares"),
-    facts: inspectorPart("dl", "facts"),
+    table: specviz.element("table", "shares"),
+    facts: specviz.element("dl", "facts"),
   };
-  const headline = inspectorPart("div", "headline", "", { "aria-live": "polite", "aria-atomic": "true" });
-  const title = inspectorPart("div", "title");
+  const headline = specviz.element("div", "headline", "", { "aria-live": "polite", "aria-atomic": "true" });
+  const title = specviz.element("div", "title");
   title.append(parts.glyph, " ", parts.token, " ", parts.status, " ", parts.place);
   headline.append(title, parts.sentence);
-  const steps = inspectorPart("div", "steps", "", { role: "group", "aria-label": "Go to another token" });
+  const steps = specviz.element("div", "steps", "", { role: "group", "aria-label": "Go to another token" });
   steps.append(parts.previous, parts.next, parts.close);
-  const numbers = inspectorPart("div", "numbers");
-  numbers.append(parts.facts, inspectorPart("p", "note", LOGPROBS), parts.sibling);
-  const body = inspectorPart("div", "body");
+  const numbers = specviz.element("div", "numbers");
+  numbers.append(parts.facts, specviz.element("p", "note", LOGPROBS), parts.sibling);
+  const body = specviz.element("div", "body");
   body.append(parts.scale.box, parts.table, numbers);
   parts.card.append(headline, steps, body);
   box.setAttribute("role", "region");
@@ -97,13 +91,13 @@ function newCard(box) {
 const LOGPROBS = "p and q are after the sampling settings; log-probabilities and entropy are before them.";
 
 function newScale() {
-  const box = inspectorPart("div", "scale", "", { role: "img" });
-  const track = inspectorPart("div", "track");
-  const zone = inspectorPart("div", "zone");
-  const mark = inspectorPart("div", "mark");
-  const ends = inspectorPart("div", "ends");
-  const label = inspectorPart("span", "label");
-  ends.append(inspectorPart("span", "", "0"), label, inspectorPart("span", "", "1"));
+  const box = specviz.element("div", "scale", "", { role: "img" });
+  const track = specviz.element("div", "track");
+  const zone = specviz.element("div", "zone");
+  const mark = specviz.element("div", "mark");
+  const ends = specviz.element("div", "ends");
+  const label = specviz.element("span", "label");
+  ends.append(specviz.element("span", "", "0"), label, specviz.element("span", "", "1"));
   track.append(zone, mark);
   box.append(track, ends);
   return { box, zone, mark, label };
@@ -142,8 +136,8 @@ function fillScale({ box, zone, mark, label }, scale) {
 
 function fillFacts(list, facts) {
   while (list.childElementCount < facts.length) {
-    const fact = inspectorPart("div", "fact");
-    fact.append(inspectorPart("dt", ""), inspectorPart("dd", ""));
+    const fact = specviz.element("div", "fact");
+    fact.append(specviz.element("dt", ""), specviz.element("dd", ""));
     list.append(fact);
   }
   while (list.childElementCount > facts.length) list.lastElementChild.remove();
@@ -161,7 +155,7 @@ function fillShares(table, { table: { caption, columns, rows }, status }) {
   const key = columns.join();
   if (table.__key !== key) {
     table.__key = key;
-    table.replaceChildren(inspectorPart("caption", ""), sharesHead(columns), inspectorPart("tbody", ""));
+    table.replaceChildren(specviz.element("caption", ""), sharesHead(columns), specviz.element("tbody", ""));
   }
   table.caption.textContent = caption;
   const body = table.tBodies[0];
@@ -171,25 +165,25 @@ function fillShares(table, { table: { caption, columns, rows }, status }) {
 }
 
 function sharesHead(columns) {
-  const head = inspectorPart("thead", "");
-  const row = inspectorPart("tr", "");
-  row.append(inspectorPart("th", "", "token", { scope: "col" }));
-  for (const [kind, name] of columns) row.append(inspectorPart("th", kind, name, { scope: "col" }));
+  const head = specviz.element("thead", "");
+  const row = specviz.element("tr", "");
+  row.append(specviz.element("th", "", "token", { scope: "col" }));
+  for (const [kind, name] of columns) row.append(specviz.element("th", kind, name, { scope: "col" }));
   head.append(row);
   return head;
 }
 
 function sharesRow(columns) {
-  const row = inspectorPart("tr", "");
-  const name = inspectorPart("th", "", "", { scope: "row" });
-  const token = inspectorPart("div", "which");
-  token.append(inspectorPart("span", "name"), inspectorPart("span", "is-draft", "draft"), inspectorPart("span", "is-final"));
+  const row = specviz.element("tr", "");
+  const name = specviz.element("th", "", "", { scope: "row" });
+  const token = specviz.element("div", "which");
+  token.append(specviz.element("span", "name"), specviz.element("span", "is-draft", "draft"), specviz.element("span", "is-final"));
   name.append(token);
   row.append(name);
   for (const [kind] of columns) {
-    const cell = inspectorPart("td", kind);
-    const share = inspectorPart("div", "share");
-    share.append(inspectorPart("span", "number"), inspectorPart("span", "bar"));
+    const cell = specviz.element("td", kind);
+    const share = specviz.element("div", "share");
+    share.append(specviz.element("span", "number"), specviz.element("span", "bar"));
     cell.append(share);
     row.append(cell);
   }

@@ -77,11 +77,7 @@ function newText(root) {
 
 // Made here: HTML in the component would be sent with every poll.
 function newFrame(frame) {
-  const made = (tag, className, text, attributes = {}) => {
-    const element = specviz.element(tag, className, text);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    return element;
-  };
+  const made = specviz.element;
   const how = "Click a token to inspect it, or move with the arrow keys and press Enter.";
   const box = made("div", "text", "", {
     role: "group", "aria-label": "Output, one element per token", "aria-describedby": "keys",
@@ -224,17 +220,9 @@ function showTip({ tip }, span) {
   tip.style.top = (below + tip.offsetHeight > innerHeight ? at.top - tip.offsetHeight - 6 : below) + "px";
 }
 
-// The same words as those of the tree.
-function tipOf({ name, facts: [, status, round, position, tokenId, draft, target, acceptance, entropy] }) {
+function tipOf({ name, facts: [, status, round, position, id, ...scores] }) {
   const label = name.slice(0, 100).replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥");
-  return [
-    `${shortLabel(label, 40)}   id ${tokenId}`,
-    `${status} · round ${round + 1}, position ${position + 1}`,
-    `draft log-probability   ${specviz.number(draft, 3)}`,
-    `target log-probability  ${specviz.number(target, 3)}`,
-    `acceptance probability  ${specviz.number(acceptance, 3)}`,
-    `entropy                 ${specviz.number(entropy, 2, "bits")}`,
-  ].join("\n");
+  return specviz.tip({ label: shortLabel(label, 40), id, status, round, position, scores });
 }
 
 // Chips are names of tokens, not text.

@@ -19,15 +19,22 @@ specviz.number = (value, digits = 2, unit = "") => {
   return (value < 0 && /[1-9]/.test(text) ? "−" : "") + text + (unit && " " + unit);
 };
 
-function treeTip(facts, from) {
-  return [
-    `${facts.label}   id ${facts.token_id}`,
-    `${facts.status} · round ${facts.round + 1}, position ${facts.index - from + 1}`,
-    `draft log-probability   ${specviz.number(facts.draft_logprob, 3)}`,
-    `target log-probability  ${specviz.number(facts.target_logprob, 3)}`,
-    `acceptance probability  ${specviz.number(facts.acceptance_prob, 3)}`,
-    `entropy                 ${specviz.number(facts.entropy, 2, "bits")}`,
+// The tooltip of a token, in tree and text. Rounds and positions count from 0. `scores` are the log-probabilities of draft
+// and target, the acceptance probability, and the entropy.
+specviz.tip = ({ label, id, status, round, position, scores: [draft, target, acceptance, entropy] }) =>
+  [
+    `${label}   id ${id}`,
+    `${status} · round ${round + 1}, position ${position + 1}`,
+    `draft log-probability   ${specviz.number(draft, 3)}`,
+    `target log-probability  ${specviz.number(target, 3)}`,
+    `acceptance probability  ${specviz.number(acceptance, 3)}`,
+    `entropy                 ${specviz.number(entropy, 2, "bits")}`,
   ].join("\n");
+
+function treeTip(facts, from) {
+  const { label, token_id: id, status, round, index } = facts;
+  const scores = [facts.draft_logprob, facts.target_logprob, facts.acceptance_prob, facts.entropy];
+  return specviz.tip({ label, id, status, round, position: index - from, scores });
 }
 
 // vis-network redraws everything after each change of a set. `change` makes several; one redraw follows.

@@ -7,7 +7,7 @@ from typing import Any
 
 from specviz.bench.sweep.rows import BenchRow
 from specviz.views import words
-from specviz.views.figures.frame import Chart, axis, label, layout, legend, plain, show_not_known
+from specviz.views.figures.frame import Chart, axis, label, layout, legend, line_at_one, plain, show_not_known
 from specviz.views.palette import BAD, GOOD, NEUTRAL
 
 #: From slower to faster than plain decoding: Okabe-Ito colours, light enough for dark text.
@@ -108,17 +108,7 @@ def speed_bars(rows: Sequence[BenchRow], plain_name: str) -> Chart:
     }
     reach = max(v + o for v, o in zip(values, over, strict=True))
     drawn["xaxis"] = axis("×", {"range": [0, max(1.15, 1.08 * reach)], "nticks": 6})
-    drawn["shapes"] = [
-        {
-            "type": "line",
-            "x0": 1,
-            "x1": 1,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"color": "@text", "width": 1, "dash": "dot"},
-        }
-    ]
+    drawn["shapes"] = [line_at_one("x")]
     note = f"green: interval above 1; grey: contains 1; red: below 1. {len(ranked)} of {len(rows)} cells"
     listed = "; ".join(f"{_cell(r)} {words.number(r.speedup, 2)}{_within(r)}" for r in reversed(ranked))
     return Chart(title, note, listed, [bars], drawn)
@@ -163,17 +153,7 @@ def domains(rows: Sequence[BenchRow]) -> Chart:
     drawn |= {"showlegend": True, "legend": legend(-0.36), "barmode": "group", "bargap": 0.25}
     drawn["xaxis"] = axis("", {"type": "category", "showgrid": False})
     drawn["yaxis"] = axis("×", {"rangemode": "tozero", "nticks": 5})
-    drawn["shapes"] = [
-        {
-            "type": "line",
-            "x0": 0,
-            "x1": 1,
-            "xref": "paper",
-            "y0": 1,
-            "y1": 1,
-            "line": {"color": "@text", "width": 1, "dash": "dot"},
-        }
-    ]
+    drawn["shapes"] = [line_at_one("y")]
     data = [_domain_bars(r, names, colour) for r, (colour, _) in zip(best, _styles(len(best)), strict=True)]
     if not any(d.speedup is not None for r in best for d in r.domains.values()):
         drawn.pop("shapes")

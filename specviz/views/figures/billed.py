@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any
 
 from specviz.record.state import RunState
 from specviz.views.billing import billed_in_all, billed_parts
-from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, show_not_known
+from specviz.views.figures.frame import (
+    NO_ROUND,
+    TEXT,
+    WINDOW,
+    Chart,
+    axis,
+    bars,
+    layout,
+    legend,
+    over_rounds,
+    show_not_known,
+)
 from specviz.views.palette import LOOKS, TIME_COLOURS
 from specviz.views.speed import is_remote
 
@@ -22,8 +32,8 @@ def billed_bars(state: RunState) -> Chart | None:
     output = [m.billed_completion_tokens for m in rounds]
     total = billed_in_all(state)
     data = [
-        _bars(numbers, prompt, "prompt", TIME_COLOURS["target"]),
-        _bars(numbers, output, "output", LOOKS["resampled"].colour),
+        bars(numbers, prompt, "prompt", TIME_COLOURS["target"], "tokens"),
+        bars(numbers, output, "output", LOOKS["resampled"].colour, "tokens"),
         {
             "type": "scatter",
             "mode": "lines",
@@ -55,14 +65,3 @@ def _sums_so_far(total: int | None, bills: list[int | None]) -> list[int]:
     """The sum after each of the last rounds, computed backwards from the total, so that older rounds are not read."""
     before = (total or 0) - sum(n or 0 for n in bills)
     return list(accumulate((n or 0 for n in bills), initial=before))[1:]
-
-
-def _bars(numbers: list[int], counts: list[int | None], name: str, colour: str) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "x": numbers,
-        "y": counts,
-        "name": name,
-        "marker": {"color": colour},
-        "hovertemplate": f"round %{{x}}: %{{y:,}} {name} tokens<extra></extra>",
-    }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from specviz.views import words
 
@@ -81,6 +82,26 @@ def label(text: str, x: float | str, y: float | str, *, size: int = 11, anchor: 
     """A short text at these coordinates of the data, as a Plotly annotation."""
     at = {"x": x, "y": y, "showarrow": False, "xanchor": anchor, "yanchor": "middle"}
     return {**at, "text": text, "font": {"size": size}}
+
+
+def bars(rounds: list[int], counts: Sequence[int | None], name: str, colour: str, unit: str = "") -> dict[str, Any]:
+    """Bars over rounds; the hover text ends with `name` and `unit`."""
+    what = f"{name} {unit}".strip()
+    return {
+        "type": "bar",
+        "x": rounds,
+        "y": counts,
+        "name": name,
+        "marker": {"color": colour},
+        "hovertemplate": f"round %{{x}}: %{{y:,}} {what}<extra></extra>",
+    }
+
+
+def line_at_one(axis: Literal["x", "y"]) -> dict[str, Any]:
+    """A dotted line across the chart where this axis is 1, which is plain decoding."""
+    other = "y" if axis == "x" else "x"
+    ends = {f"{axis}0": 1, f"{axis}1": 1, f"{other}0": 0, f"{other}1": 1, f"{other}ref": "paper"}
+    return {"type": "line", **ends, "line": {"color": TEXT, "width": 1, "dash": "dot"}}
 
 
 def show_not_known(drawn: dict[str, Any]) -> None:

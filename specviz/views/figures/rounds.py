@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from specviz.core.events import Metrics
 from specviz.record.state import RunState
 from specviz.views import words
-from specviz.views.figures.frame import NO_ROUND, TEXT, WINDOW, Chart, axis, layout, legend, over_rounds, show_not_known
+from specviz.views.figures.frame import (
+    NO_ROUND,
+    TEXT,
+    WINDOW,
+    Chart,
+    axis,
+    bars,
+    layout,
+    legend,
+    over_rounds,
+    show_not_known,
+)
 from specviz.views.palette import LOOKS
 
 
@@ -17,9 +26,9 @@ def round_bars(state: RunState) -> Chart:
     numbers = [m.round + 1 for m in rounds]
     resampled, bonus = ([_added(m) * (_rejected(m) is wanted) for m in rounds] for wanted in (True, False))
     data = [
-        _bars(numbers, [m.accepted for m in rounds], "accepted"),
-        _bars(numbers, resampled, "resampled"),
-        _bars(numbers, bonus, "bonus"),
+        bars(numbers, [m.accepted for m in rounds], "accepted", LOOKS["accepted"].colour),
+        bars(numbers, resampled, "resampled", LOOKS["resampled"].colour),
+        bars(numbers, bonus, "bonus", LOOKS["bonus"].colour),
         {
             "type": "scatter",
             "mode": "lines",
@@ -51,14 +60,3 @@ def _added(m: Metrics) -> int:
 
 def _rejected(m: Metrics) -> bool:
     return m.tested > m.accepted
-
-
-def _bars(numbers: list[int], counts: list[int], status: Any) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "x": numbers,
-        "y": counts,
-        "name": status,
-        "marker": {"color": LOOKS[status].colour},
-        "hovertemplate": f"round %{{x}}: %{{y}} {status}<extra></extra>",
-    }

@@ -1,0 +1,25 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+
+from specviz.core.settings import ENVIRONMENT, SECRETS
+from tests.ui.fakes import FakeHost
+
+
+@pytest.fixture(autouse=True)
+def fresh_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """No variable of this machine, no `.env`, and no model host of another test."""
+    for name in (*ENVIRONMENT, *SECRETS):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    FakeHost.keys.clear()
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECVIZ_TARGET", "toy")
+    monkeypatch.setenv("DRAFT_MODEL", "toy")
