@@ -131,19 +131,19 @@ def read_description(folder: Path) -> Description:
     """
     path = folder / DESCRIPTION_FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as exc:
         raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_AGAIN) from exc
-    if not isinstance(found, dict):
-        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(found).__name__}.", _TRAIN_AGAIN)
-    number = found.pop("format", None)
+    if not isinstance(data, dict):
+        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(data).__name__}.", _TRAIN_AGAIN)
+    number = data.pop("format", None)
     if number != FORMAT or isinstance(number, bool):
         raise UnsupportedModelError(
             f"{path} is of format {number!r}, and this version of specviz reads format {FORMAT}.",
             "Update specviz, or use a draft that was made for this version.",
         )
-    target, tokens = found.pop("target", None), found.pop("target_tokens", None)
-    sha256 = found.pop("target_vocabulary_sha256", None)
+    target, tokens = data.pop("target", None), data.pop("target_tokens", None)
+    sha256 = data.pop("target_vocabulary_sha256", None)
     for key, value, right, rule in (
         ("target", target, isinstance(target, str) and target.strip(), "a name"),
         ("target_tokens", tokens, type(tokens) is int and tokens > 0, "a whole number above 0"),
@@ -151,7 +151,7 @@ def read_description(folder: Path) -> Description:
     ):
         if not right:
             raise UnsupportedModelError(f"`{key}` in {path} must be {rule}, not {_short(value)}.", _TRAIN_AGAIN)
-    return Description(target, tokens, sha256.lower(), found)
+    return Description(target, tokens, sha256.lower(), data)
 
 
 def save_vocabulary(folder: Path, vocabulary: DraftVocabulary) -> None:

@@ -180,10 +180,10 @@ class ModelTokenizer:
         answer = "specviz-answer"
         turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": answer}]
         try:
-            behind = self._render(turns, add_generation_prompt=False).rpartition(answer)[2].strip()
+            end = self._render(turns, add_generation_prompt=False).rpartition(answer)[2].strip()
         except UnsupportedModelError:
             return None
-        first = self.encode(behind)[:1]
+        first = self.encode(end)[:1]
         harmony = _HARMONY_CHANNEL in self.pieces
         return first[0] if first and first[0] in self._special and not harmony else None
 

@@ -108,7 +108,7 @@ class ToyScorer:
         return np.stack([self._row(ids[i - 1], ids[i]) for i in range(len(ids) - rows, len(ids))])
 
     def score_blocks(self, context_ids: Sequence[int], blocks: Sequence[Sequence[int]]) -> list[Logits]:
-        """Rows of several blocks behind the same context, (len(block) + 1, V) for each."""
+        """Rows of several blocks after the same context, (len(block) + 1, V) for each."""
         return [self.score([*context_ids, *block], len(block) + 1) for block in blocks]
 
     def reset(self) -> None:
@@ -141,6 +141,7 @@ class ToyModel:
     name = NAME
     engine = "toy"
     precision = "float32"
+    blas = ""
     max_context = MAX_CONTEXT
 
     def __init__(self, noise: float = 0.0) -> None:

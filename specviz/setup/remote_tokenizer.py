@@ -89,14 +89,20 @@ def find(
         if folder is None:
             toy = ToyTokenizer()
             return RemoteTokenizer(toy, toy.vocab_size, toy.stop_ids, toy.vocabulary, TOY, own)
-        found = load(folder)
+        tokenizer = load(folder)
     except ModelError as exc:
         if cancelled():
             raise
         raise type(exc)(f"The tokenizer of {model} cannot be read from {name}: {exc.message}", _how(model)) from exc
-    made = None if found.has_template else format_of(model)
-    tokenizer = TemplatedTokenizer(found, made) if made else found
-    return RemoteTokenizer(tokenizer, found.vocab_size, found.stop_ids, found.vocabulary, name, own)
+    chat_format = None if tokenizer.has_template else format_of(model)
+    return RemoteTokenizer(
+        TemplatedTokenizer(tokenizer, chat_format) if chat_format else tokenizer,
+        tokenizer.vocab_size,
+        tokenizer.stop_ids,
+        tokenizer.vocabulary,
+        name,
+        own,
+    )
 
 
 def _where(settings: Settings, model: str) -> tuple[str, bool]:
@@ -171,5 +177,5 @@ def _folder(name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -
 
 
 def _how(model: str) -> str:
-    made = format_of(model)
-    return _HOW.format(_EXAMPLES.get(made, _FORM) if made else _FORM)
+    chat_format = format_of(model)
+    return _HOW.format(_EXAMPLES.get(chat_format, _FORM) if chat_format else _FORM)

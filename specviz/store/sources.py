@@ -55,11 +55,11 @@ def resolve(name: str) -> ModelSource:
     for known in KNOWN:
         if name.lower() == known.name or (known.repository and name.lower() == known.repository.lower()):
             return _known_source(known)
-    path, found = _on_disk(name)
-    if found == "folder":
+    path, form = _on_disk(name)
+    if form == "folder":
         return ModelSource(name, "folder", str(path))
     gguf = path.suffix.lower() == ".gguf"
-    if found == "file":
+    if form == "file":
         if gguf:
             return ModelSource(name, "gguf", str(path))
         raise UnknownModelError(f"{name} is a file, but not a GGUF file.", "Give its folder, or a .gguf file.")

@@ -171,7 +171,7 @@ def test_rows_out_of_range_are_a_bug(case: Case, rows: int) -> None:
 @pytest.mark.parametrize("engine", ["mlx", "toy"])
 def test_a_model_says_what_it_is(tiny: LanguageModel, engine: str) -> None:
     model = {"mlx": tiny, "toy": TOY}[engine]
-    assert model.engine == engine and model.name and model.precision == "float32"
+    assert model.engine == engine and model.name and isinstance(model.blas, str) and model.precision == "float32"
     assert model.vocabulary == model.tokenizer.vocabulary
     assert len(model.vocabulary.pieces) == model.tokenizer.vocab_size
     assert model.stop_ids and all(0 <= i < model.tokenizer.vocab_size for i in model.stop_ids)

@@ -63,8 +63,8 @@ def typed(metadata: Mapping[str, Any], form: type[_Form]) -> _Form:
         UnsupportedModelError: a key is missing, or its value is of another type or out of range.
     """
     wanted = msgspec.structs.fields(form)
-    found = {f.encode_name: metadata[f.encode_name] for f in wanted if f.encode_name in metadata}
-    plain = {key: value.tolist() if hasattr(value, "tolist") else value for key, value in found.items()}
+    values = {f.encode_name: metadata[f.encode_name] for f in wanted if f.encode_name in metadata}
+    plain = {key: value.tolist() if hasattr(value, "tolist") else value for key, value in values.items()}
     try:
         return msgspec.convert(plain, form)
     except msgspec.ValidationError as exc:

@@ -184,10 +184,10 @@ def _check_tensors(config: Mapping[str, Any], tensors: Mapping[str, mx.array]) -
         weight, scales = tensors.get(f"{name}.weight"), tensors.get(f"{name}.scales")
         if weight is None:
             raise UnsupportedModelError(f"The GGUF file has no {_gguf_name(name)}.", "Use a complete file.")
-        found = tuple(weight.shape) if scales is None else (*scales.shape[:-1], scales.shape[-1] * _GROUP_SIZE)
-        if found != shape:
+        actual = tuple(weight.shape) if scales is None else (*scales.shape[:-1], scales.shape[-1] * _GROUP_SIZE)
+        if actual != shape:
             raise UnsupportedModelError(
-                f"The GGUF file has the shape {found} in {_gguf_name(name)}, and its metadata give {shape}.",
+                f"The GGUF file has the shape {actual} in {_gguf_name(name)}, and its metadata give {shape}.",
                 _ANOTHER,
             )
 

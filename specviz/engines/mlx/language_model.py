@@ -56,6 +56,11 @@ class LanguageModel:
         """Tokens that end a generation."""
         return self.tokenizer.stop_ids
 
+    @property
+    def blas(self) -> str:
+        """Library that multiplies its matrices; empty on a GPU."""
+        return "" if _on_gpu() else use_fast_blas().name
+
     def scorer(self) -> MlxScorer:
         """A new, empty cache over these weights."""
         return MlxScorer(self.name, self.model, self.tokenizer.vocab_size, self.max_context)

@@ -114,7 +114,7 @@ class MlxScorer:
         return logits
 
     def score_blocks(self, context_ids: Sequence[int], blocks: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """Rows of several blocks behind the same context, (len(block) + 1, V) for each: see `score`."""
+        """Rows of several blocks after the same context, (len(block) + 1, V) for each: see `score`."""
         return [self.score([*context_ids, *block], len(block) + 1) for block in blocks]
 
     def _rewind(self, length: int) -> None:

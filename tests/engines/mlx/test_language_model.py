@@ -10,6 +10,7 @@ import pytest
 from specviz.core.errors import UnsupportedModelError
 from specviz.core.ports import Progress
 from specviz.engines.mlx import language_model
+from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.mlx.language_model import LanguageModel
 from specviz.setup.loading import load_model
 from specviz.store import store
@@ -17,7 +18,8 @@ from specviz.store import store
 
 def test_what_is_known_about_a_model(tiny: LanguageModel, tiny_folder: Path) -> None:
     assert tiny.name == str(tiny_folder)
-    assert tiny.max_context == 2048
+    assert tiny.max_context == 2048 and tiny.stop_ids == tiny.tokenizer.stop_ids
+    assert tiny.blas == use_fast_blas().name
     assert tiny.vocab_size == tiny.tokenizer.vocab_size == 300
     # Embedding, and per layer q, o; k, v; the three of the MLP; two norms; and the last norm.
     assert tiny.parameters == 300 * 32 + 2 * (2 * 32 * 32 + 2 * 16 * 32 + 3 * 64 * 32 + 2 * 32) + 32
