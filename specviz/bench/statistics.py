@@ -36,7 +36,7 @@ def bootstrap_ratio(
     base_ms: Numbers,
     seed: int = 0,
 ) -> Interval | None:
-    """The interval of a speed-up: (Σ tokens / Σ ms) over the same of the baseline, prompts drawn with replacement.
+    """The interval of a speed-up: (Σ tokens / Σ ms) over that of the baseline, prompts drawn with replacement.
 
     Both sides have the same prompts in the same order, so that a hard prompt is hard in both.
 

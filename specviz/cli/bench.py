@@ -27,19 +27,18 @@ from specviz.setup.environment import environment, secrets
 from specviz.views.benchmark.table import duration
 
 _HELP = """\
-Measure drafts at several K on a suite of prompts, against plain decoding that is measured among them: cells and prompts
-take their turns in random order, so that a machine that slows down slows all alike. Every speed-up has a 95 % interval,
-by bootstrap over the prompts. "Do not speculate here" is a possible answer.
+Measure drafts at several K on a suite of prompts, and plain decoding on the same prompts. Cells and prompts take turns
+in random order, so that a machine that slows down affects all cells alike. Every speed-up has a 95 % interval, by
+bootstrap over the prompts. "Do not speculate here" is a possible answer.
 
   python -m specviz bench --draft ngram model:smollm2-draft none --k 1 2 4 8 --suite builtin --per-domain 2
   python -m specviz bench --draft ngram --k 4 --suite question.jsonl --limit 20 --out run.json --csv run.csv
   python -m specviz bench --resume run.json
 
-Everything is saved as JSON as it is measured. Ctrl-C keeps what is done, and --resume goes on.
+Everything is saved as JSON while it is measured. Ctrl-C keeps what was measured, and --resume continues.
 """
 _COMPARE_HELP = """\
-Put two saved benchmarks beside each other: the cells that both have, whether they differ by more than chance, and what
-else was not the same.
+Compare two saved benchmarks: the cells that both have, whether they differ by more than chance, and what else differs.
 
   python -m specviz compare before.json after.json
 """
@@ -69,7 +68,7 @@ def add_bench(commands: Any) -> None:
     p.add_argument("--simulated-jitter-ms", type=float, dest="simulated_jitter_ms", metavar="MS", help="and its jitter")
     p.add_argument("--out", type=Path, metavar="FILE", help="the JSON file (default: bench-DATE-TIME.json)")
     p.add_argument(
-        "--resume", type=Path, metavar="FILE", help="go on with a saved benchmark; nothing else is asked for"
+        "--resume", type=Path, metavar="FILE", help="continue a saved benchmark; the other options are not needed"
     )
     p.add_argument("--csv", type=Path, metavar="FILE", help="write the rows as CSV too")
     p.add_argument("--parquet", type=Path, metavar="FILE", help="write the rows as Parquet too")
@@ -81,7 +80,7 @@ def add_compare(commands: Any) -> None:
     """Register the command."""
     p: argparse.ArgumentParser = commands.add_parser(
         "compare",
-        help="put two saved benchmarks beside each other",
+        help="compare two saved benchmarks",
         description=_COMPARE_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -93,12 +92,12 @@ def add_compare(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     variables = environment()
     if options.base_url is not None:
-        # Not into the settings: it may hold a password, and they never do.
+        # It may contain a password, and settings never do.
         variables["TARGET_BASE_URL"] = options.base_url
     bench = read(options.resume) if options.resume else _new(options, variables)
     path: Path = options.out or options.resume or Path(time.strftime("bench-%Y%m%d-%H%M%S.json"))
-    _save(bench, path)  # before any work: a file that cannot be written should not cost a run
-    with stop_on_interrupt("Stopping. Ctrl-C once more ends at once.") as stopping:
+    _save(bench, path)  # before any work, so that a file that cannot be written does not waste a run
+    with stop_on_interrupt("Stopping. Press Ctrl-C again to end at once.") as stopping:
         _measure(bench, path, variables, stopping.is_set)
         stopped = stopping.is_set()
     rows = rows_of(bench)
@@ -112,7 +111,7 @@ def _run(options: argparse.Namespace) -> int:
         print(safe(report.text(bench)))
     print(f"Saved as {safe(str(path))}.", file=sys.stderr)
     if stopped:
-        print(f"Stopped: --resume {safe(str(path))} goes on.", file=sys.stderr)
+        print(f"Stopped: --resume {safe(str(path))} continues.", file=sys.stderr)
         return INTERRUPTED
     return 1 if bench.failures and not any(t.rounds for t in bench.trials) else 0
 
@@ -123,7 +122,7 @@ def _new(options: argparse.Namespace, variables: Mapping[str, str]) -> Bench:
     plan = plan_of(options, variables, options.repeats, options.warm_up)
     suite = suite_of(options)
     if plan.drafts == (PLAIN,):
-        print("Only plain decoding is measured: no draft is named beside none.", file=sys.stderr)
+        print("Only plain decoding is measured: none is the only draft.", file=sys.stderr)
     return new_bench(plan, suite.prompts)
 
 
@@ -134,7 +133,7 @@ def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: A
     def tell(progress: Progress) -> None:
         what = progress.what
         if progress.unit == "runs" and not sys.stderr.isatty():
-            what = "Measuring"  # a line per stage there, and no line per run
+            what = "Measuring"  # one line per stage, not per run
         elif progress.unit == "runs" and (left := seconds_left(bench)) is not None:
             what += f", {duration(left)} left"
         line(Progress(what, progress.done, progress.total, progress.unit))

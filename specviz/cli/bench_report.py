@@ -36,13 +36,13 @@ def summary(bench: Bench) -> dict[str, Any]:
 
 
 def text(bench: Bench) -> str:
-    """A table, what else is to be said about it, and the verdict at each temperature."""
+    """A table, remarks, and the verdict at each temperature."""
     rows = rows_of(bench)
     lines = [columns([_HEADS, *map(_cells, rows)]), ""]
     lines += [f"{p}: {why}" for p, why in ((bench.prompts[i].id, why) for i, why in bench.left_out.items())]
     lines += [f"Not measured: {bench.plan.cells()[f.cell].name}: {f.message} {f.remedy}" for f in bench.failures]
-    lines += [said for row in rows if (said := _differs(row))]
-    lines += [f"Doubtful: {said}" for said in alarms(bench)]
+    lines += [remark for row in rows if (remark := _differs(row))]
+    lines += [f"Doubtful: {alarm}" for alarm in alarms(bench)]
     if bench.missing:
         lines.append(f"{bench.missing:,} of {bench.total:,} runs are still to be measured.")
     for temperature in bench.plan.temperatures:
@@ -70,17 +70,17 @@ def _cells(row: BenchRow) -> tuple[str, ...]:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure, or n/a: what is not known must not look like 0."""
+    """A figure, or n/a: an unknown figure must not look like 0."""
     return "n/a" if value is None else f"{value:.{digits}f}"
 
 
 def within(interval: Interval | None) -> str:
-    """From where to where, or n/a."""
+    """The two ends of an interval, or n/a."""
     return "n/a" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
 
 
 def _differs(row: BenchRow) -> str:
-    """Greedy text that is not the target's own: near-ties of two kernels, or a fault."""
+    """A remark where greedy text is not that of plain decoding: a near-tie between kernels, or a fault."""
     if row.same_text is None or row.same_text[0] == row.same_text[1]:
         return ""
     same, of = row.same_text
@@ -88,11 +88,11 @@ def _differs(row: BenchRow) -> str:
 
 
 def comparison(found: Comparison) -> str:
-    """The cells that both have, and what else is not the same."""
+    """The cells that both have, and what else differs."""
     heads = ("CELL", "SPEED-UP", "THEN", "BEYOND CHANCE", "TOKENS/ROUND", "THEN", "BEYOND CHANCE")
     body = [(p.cell.name, *_change(p.speedup), *_change(p.tokens_per_round)) for p in found.pairings]
     lines = [columns([heads, *body])] if body else ["The two have no cell in common."]
-    lines += ["", *(f"Not the same: {said}" for said in found.differences)] if found.differences else []
+    lines += ["", *(f"Not the same: {difference}" for difference in found.differences)] if found.differences else []
     lines += [*_alone("Only in the first", found.only_before), *_alone("Only in the second", found.only_after)]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""What to measure or to predict: the options that `bench` and `predict` share, and the plan that they ask for."""
+"""What to measure or predict: the options that `bench` and `predict` share, and the plan that follows from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KS = (1, 2, 4, 8)
 
 
 def add_plan_options(p: argparse.ArgumentParser) -> None:
-    """Add those that say what is combined."""
+    """Add the options whose values are combined to cells."""
     p.add_argument("--draft", type=draft_name, nargs="+", metavar="NAME", help="drafts; none is plain decoding")
     p.add_argument("--k", type=int, nargs="+", metavar="K", help="tokens drafted a round (default: 1 2 4 8)")
     p.add_argument("--temperature", type=float, nargs="+", metavar="T", help="0 to 2 (default: 0)")
@@ -22,7 +22,7 @@ def add_plan_options(p: argparse.ArgumentParser) -> None:
 
 
 def add_sampling_options(p: argparse.ArgumentParser) -> None:
-    """Add those that are the same for everything in the plan."""
+    """Add the options that are the same for every cell."""
     p.add_argument("--max-tokens", type=int, dest="max_tokens", metavar="N", help="of an answer (default: 128)")
     p.add_argument("--top-k", type=int, dest="top_k", help="keep only this many tokens; 0 is off")
     p.add_argument("--top-p", type=float, dest="top_p", help="keep only the nucleus of this mass; 1 is off")
@@ -31,7 +31,7 @@ def add_sampling_options(p: argparse.ArgumentParser) -> None:
         "--min-confidence", type=float, dest="min_confidence", metavar="P",
         help="where drafts end early (default: each draft's own)",
     )  # fmt: skip
-    p.add_argument("--seed", type=int, help="of every draw (default: 0)")
+    p.add_argument("--seed", type=int, help="of all random draws (default: 0)")
 
 
 #: Fields of `Settings` that either command may have an option for.
@@ -42,7 +42,7 @@ _FIELDS = (
 
 
 def settings_of(options: argparse.Namespace, draft: str, variables: Mapping[str, str]) -> Settings:
-    """Those of the command line, the environment and the defaults, with one draft.
+    """The settings from command line, environment and defaults, with one draft.
 
     Raises:
         SettingsError: a value breaks its rule.
@@ -52,7 +52,7 @@ def settings_of(options: argparse.Namespace, draft: str, variables: Mapping[str,
 
 
 def plan_of(options: argparse.Namespace, variables: Mapping[str, str], repeats: int = 1, warm_up: int = 8) -> SweepPlan:
-    """The plan that the options ask for, its names checked.
+    """The plan that the options describe; its names are checked.
 
     Raises:
         SettingsError: a value breaks its rule.

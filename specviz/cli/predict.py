@@ -29,14 +29,14 @@ from specviz.setup import catalog
 from specviz.setup.environment import environment
 
 _HELP = """\
-Rank drafts, and K for each, from one text per prompt. The target writes each text once, every draft is led along it,
-and what would be kept follows from both sides' probabilities: no run for each draft, K and rule. Times are measured at
-a few places of the texts, plain decoding among them. The best two are then run, and predicted stands beside measured.
+Rank drafts, and K for each, from one text per prompt. The target writes each text once, every draft follows it. Which
+tokens would be kept follows from the probabilities of both models, without a run for each draft, K and rule. Times are
+measured at a few places of the texts, also for plain decoding. The best two are then run, and both figures are shown.
 
   python -m specviz predict --draft ngram model:smollm2-draft ngram+model:smollm2-draft --k 1 2 4 8 --per-domain 1
   python -m specviz predict --draft ngram --k 4 8 --suite questions.csv --given --no-confirm --json
 
-Whole distributions are needed, so the target runs on this machine; for a server there is `bench`.
+Whole distributions are needed, so the target runs on this machine; for a server use `bench`.
 """
 
 
@@ -52,7 +52,9 @@ def add_predict(commands: Any) -> None:
     add_plan_options(p)
     add_suite_options(p)
     add_sampling_options(p)
-    p.add_argument("--given", action="store_true", help="follow the prompts' answers instead of texts of the target's")
+    p.add_argument(
+        "--given", action="store_true", help="follow the prompts' answers instead of texts that the target writes"
+    )
     p.add_argument(
         "--confirm", action=argparse.BooleanOptionalAction,
         help="run the best two live (default: yes, but not with --json)",
@@ -71,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     confirmed: list[Confirmed] | None = None
     if options.out:
         _refuse_unwritable(options.out)  # before any work
-    with stop_on_interrupt("Stopping. Ctrl-C once more ends at once.") as stopping:
+    with stop_on_interrupt("Stopping. Press Ctrl-C again to end at once.") as stopping:
         try:
             found, confirmed = _predict(plan, prompts, options.given, confirming, variables, options, stopping.is_set)
         except (StoppedError, DownloadError):
@@ -91,7 +93,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def _refuse_unwritable(path: Path) -> None:
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise SettingsError(f"Cannot write {path}: no such folder, or none to write to.", "Give another --out FILE.")
+        raise SettingsError(
+            f"Cannot write {path}: the folder does not exist or is not writable.", "Give another --out FILE."
+        )
 
 
 def _predict(
@@ -103,13 +107,13 @@ def _predict(
     options: argparse.Namespace,
     stopping: Any,
 ) -> tuple[Prediction, list[Confirmed] | None]:
-    """The prediction, which is printed at once, and what was measured of it; None where that was stopped."""
+    """The prediction, which is printed at once, and its confirmation; None where that was stopped or is not wanted."""
     line, builder = ProgressLine(), catalog.Builder(variables)
 
-    def progress(told: Progress) -> None:
-        # A line per stage where lines stay, and none per text or run.
-        many = told.unit in ("tokens", "runs") and not sys.stderr.isatty()
-        line(replace(told, what="Measuring" if told.unit == "runs" else "Predicting") if many else told)
+    def progress(step: Progress) -> None:
+        # Where lines stay on the screen, one line per stage and none per text or run.
+        many = step.unit in ("tokens", "runs") and not sys.stderr.isatty()
+        line(replace(step, what="Measuring" if step.unit == "runs" else "Predicting") if many else step)
 
     def open_pair(settings: Settings) -> Pair:
         return builder.build(settings, progress, stopping)
@@ -132,11 +136,11 @@ def _predict(
 def _plan(options: argparse.Namespace, variables: Mapping[str, str]) -> SweepPlan:
     if not options.draft:
         raise SettingsError("No draft is named.", "Give --draft NAME …, for example --draft ngram.")
-    # First: for a server nothing is missing but the ability.
+    # First, because no other option makes a prediction possible for a server.
     refuse_remote(settings_of(options, options.draft[0], variables))
     plan = plan_of(options, variables)
     if set(plan.drafts) == {"none"}:
-        raise SettingsError("Plain decoding alone needs no prediction.", "Name a draft beside none.")
+        raise SettingsError("Plain decoding alone needs no prediction.", "Name another draft than none.")
     return plan
 
 
@@ -147,7 +151,7 @@ _HEADS = (
 
 
 def table(found: Prediction) -> str:
-    """A line per draft, K, temperature and rule; then the ranking in sentences, and what it took."""
+    """A line per draft, K, temperature and rule; then the ranking in sentences, and the time that it took."""
     plan = found.plan
     lines = [columns([_HEADS, *map(_cells, found.rows)]), ""]
     lines += [f"{safe(name)} was left out: {safe(why)}" for name, why in found.left_out.items()]
@@ -155,7 +159,7 @@ def table(found: Prediction) -> str:
         for rule in plan.rules:
             where = f"T = {temperature:g}" + (f", {rule}" if len(plan.rules) > 1 else "")
             lines.append(f"{where}: {safe(found.words(temperature, rule))}")
-    texts = "given" if found.given else "of the target's own"
+    texts = "given" if found.given else "written by the target"
     lines.append(
         f"From {found.texts:,} texts {texts}, {found.tokens:,} tokens, in {found.seconds:.0f} s: "
         f"{found.writing_s:.0f} s to write them, {found.timing_s:.0f} s to time the calls."
@@ -181,7 +185,7 @@ def _cells(row: Forecast) -> tuple[str, ...]:
 
 
 def confirmation(confirmed: Sequence[Confirmed]) -> str:
-    """Predicted beside measured."""
+    """Predicted and measured figures side by side."""
     heads = (
         "RUN LIVE", "K", "T", "TOKENS/ROUND PREDICTED", "MEASURED", "OFF BY", "SPEED-UP PREDICTED", "MEASURED", "95 %",
     )  # fmt: skip

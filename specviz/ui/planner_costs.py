@@ -25,7 +25,7 @@ def ask_costs(measured: Measured, tag: str) -> tuple[Costs, Against]:
         rtt_ms = bounded_slider(
             "Round trip, ms", f"planner_rtt_{tag}", measured.rtt_ms, 0.0, rtt_ceiling(measured), step=1.0,
             format="%.4g", help="Every call to the target waits for it."
-            + (" It is added to the network time in the measured calls." if measured.holds_way else ""),
+            + (" It is added to the network time in the measured calls." if measured.network_included else ""),
         )  # fmt: skip
     with middle:
         ceiling = draft_ceiling(measured)

@@ -23,7 +23,7 @@ def test_a_table_a_sentence_and_predicted_beside_measured(capsys: pytest.Capture
     text = capsys.readouterr().out
     lines = text.splitlines()
     assert lines[0].split()[:3] == ["DRAFT", "K", "T"] and sum(line.startswith("plain decoding") for line in lines) == 2
-    assert sum(line.startswith("T = ") for line in lines) == 2 and "From 6 texts of the target's own" in text
+    assert sum(line.startswith("T = ") for line in lines) == 2 and "From 6 texts written by the target" in text
     data = json.loads(out.read_text())
     assert data["schema"] == "specviz.predict/1" and len(data["rows"]) == 10
     assert len(data["confirmed"]) == 4

@@ -43,7 +43,7 @@ def _verdict(measured: Measured, costs: Costs = NEAR, against: str = "streaming"
 @pytest.mark.parametrize("draw", EVERY)
 @pytest.mark.parametrize("against", AGAINST)
 @pytest.mark.parametrize(
-    "measured", [GOOD, USELESS, HAND, replace(GOOD, holds_way=True), replace(GOOD, rtt_ms=450.0, draft_ms=0.0)]
+    "measured", [GOOD, USELESS, HAND, replace(GOOD, network_included=True), replace(GOOD, rtt_ms=450.0, draft_ms=0.0)]
 )
 def test_every_chart_is_one_that_plotly_takes_and_has_a_title_and_words(draw, measured, against) -> None:
     for costs in (NEAR, Costs(300.0, 0.0), Costs(37.0, 500.0)):
@@ -177,8 +177,8 @@ def test_what_a_reader_has_to_know_is_said() -> None:
         return " ".join(sentences.warnings(measured, costs, against))
 
     assert told(GOOD) == ""
-    assert "is added to them" in told(replace(GOOD, holds_way=True))
-    assert "no speed-up over streaming" in told(replace(GOOD, way="generating", holds_way=True))
+    assert "is added to them" in told(replace(GOOD, network_included=True))
+    assert "no speed-up over streaming" in told(replace(GOOD, way="generating", network_included=True))
     assert "for their mean, 2.00 tokens" in told(replace(GOOD, proposed=(100, 60, 30, 10)))
     assert "10 ms was measured" in told(GOOD, Costs(0.0, 20.0)) and not told(HAND, Costs(0.0, 20.0))
     assert "one call per token equals plain decoding" in told(GOOD, against="one call per token")

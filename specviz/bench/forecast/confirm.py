@@ -1,4 +1,4 @@
-"""Run what was predicted to be best, and put what it does beside what was said."""
+"""Run the drafts that are predicted to be best, and compare the measurement with the prediction."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Confirmed:
 
     @property
     def off(self) -> float | None:
-        """How far the predicted tokens per round are from the measured ones, as a share of these; None if unknown."""
-        told, found = self.predicted.tokens_per_round, self.measured.tokens_per_round
-        return told / found - 1 if told and found else None
+        """Relative error of the predicted tokens per round; None if one of the two is not known."""
+        predicted, measured = self.predicted.tokens_per_round, self.measured.tokens_per_round
+        return predicted / measured - 1 if predicted and measured else None
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict."""
@@ -45,11 +45,11 @@ def confirm(
 ) -> list[Confirmed]:
     """Measure the n best forecasts of each temperature and rule on the same prompts.
 
-    Those with the same K share a sweep, and with it a baseline.
+    Forecasts with the same K share a sweep, and so a baseline.
 
     Raises:
-        StoppedError: it was cancelled: what was measured of a sweep says nothing yet.
-        SpecvizError: the target cannot be had.
+        StoppedError: it was cancelled; a part of a sweep is not a result.
+        SpecvizError: the target cannot be opened.
     """
     plan, found = prediction.plan, list[Confirmed]()
     for temperature in plan.temperatures:

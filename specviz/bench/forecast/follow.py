@@ -1,13 +1,13 @@
-"""What a draft buys on a text that is already there: expected counts, worked out instead of run.
+"""What a draft saves on a given text: expected counts, computed without a run.
 
-A target decodes the same text with a draft as without one, as long as the rule loses nothing. So one text per prompt is
-enough for every draft, K and rule: what is left to chance is where rounds begin and end in it, and that is a sum over
-the text. Letters as in `specviz.core.sampling`; y is the token that stands in the text.
+With an exact rule the target decodes the same text with a draft as without one. So one text per prompt is enough for
+every draft, K and rule: only where rounds begin and end in it is random, and the expected counts are a sum over the
+text. Letters as in `specviz.core.sampling`; y is the token of the text.
 
-Given the text, the draft token at a position was the one that stayed with a probability of its own: it is drawn and
-kept with probability min(p(y), q(y)), y stands there with probability p(y), hence min(1, q(y) / p(y)). Its mean over
-y ~ p is Σ min(p, q), Leviathan's α; taking α itself at every position would take a block for one whose positions know
-nothing of each other. At temperature 0 it is 1 or 0, and nothing is left to chance.
+Given the text, a draft token is kept at a position with probability min(1, q(y) / p(y)): it is drawn and kept with
+probability min(p(y), q(y)), and y is the token there with probability p(y). The mean over y ~ p is Σ min(p, q),
+Leviathan's α. Taking α at every position would treat the positions of a block as independent. At temperature 0 the
+probability is 1 or 0.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from specviz.core.settings import K_MAX, Rule
 
 
 def keep_probability(p: Floats, q: Row, rule: Rule) -> float:
-    """The chance that a token drawn from q is kept, whatever it is.
+    """The probability that a token drawn from q is kept.
 
     Args:
-        p: (V,) target. q: draft; what it has beyond p's vocabulary is never kept.
+        p: (V,) target. q: draft; ids beyond p's vocabulary are never kept.
     """
     match rule.name:
         case "probabilistic":
@@ -39,11 +39,10 @@ def keep_probability(p: Floats, q: Row, rule: Rule) -> float:
 
 
 def kept_in_text(p: Floats, q: Row, token: int, rule: Rule) -> float:
-    """The chance that the draft token was kept at a position where, in the end, `token` stands.
+    """The probability that the draft token was kept at a position where the text has `token`.
 
-    Exact for the lossless rules, on a text that the target has drawn from its own p; for `greedy`, on one of the
-    target's most probable tokens. What `threshold` would have written is another text for each draft: there it is the
-    chance on the target's own.
+    Exact for the lossless rules, on a text that the target has drawn from p; for `greedy`, on a text of the target's
+    most probable tokens. With `threshold` each draft leads to another text: the value is that on the target's text.
 
     Args:
         p: (V,) target; of a text of temperature 0, one-hot. q: draft.
@@ -72,8 +71,8 @@ class FollowedBlock:
     """What a draft would propose at one place of a text.
 
     Attributes:
-        keep: (n,) the chance that each token is kept, if it is reached. Beyond the text it is never asked for.
-        copied: (n,) whether it costs no pass of a model.
+        keep: (n,) the probability that each token is kept, if it is reached. Beyond the text it is not used.
+        copied: (n,) whether the token was copied, without a pass of a model.
     """
 
     keep: tuple[float, ...]
@@ -90,7 +89,7 @@ class Expected:
 
     Attributes:
         tokens: of the texts. rounds, drafted, tested, accepted: as a run counts them.
-        drawn: drafted tokens that took a pass of a draft model. drawing: rounds with such a token.
+        drawn: drafted tokens that took a pass of a draft model. drawing: rounds with at least one such token.
         ended: rounds whose draft ended before K, other than at the end of the text.
         lengths: rounds by the number of drafted tokens. reached, kept: per position of the block.
     """
@@ -108,7 +107,7 @@ class Expected:
     kept: Floats = field(default_factory=_zeros)
 
     def add(self, more: Expected) -> None:
-        """Put the counts of another text to these."""
+        """Add the counts of another text."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(more, name))
 
@@ -131,14 +130,14 @@ class Expected:
 def expect(blocks: Sequence[FollowedBlock], k: int, budget: int) -> Expected:
     """Expected counts of speculative decoding that ends up with this text.
 
-    Goes through the text once: `share` is the chance that a round begins at a place, and each round hands it on to the
-    places where the next one may begin.
+    One pass over the text: `share` is the probability that a round begins at a place, and each round distributes it
+    over the places where the next one may begin.
 
     Args:
-        blocks: one for each token of the text: what would be drafted if a round began in front of it.
+        blocks: one for each token of the text: what would be drafted if a round began before it.
         k: draft tokens a round; blocks may be longer.
-        budget: of the run, at least the length of the text: as the loop does, it leaves one place of it to the token
-            of the target's own.
+        budget: of the run, at least the length of the text; as in the loop, one place of it is left for the token that
+            the target adds.
     """
     tokens, found = len(blocks), Expected(tokens=len(blocks))
     shares = [0.0] * (tokens + 1)
@@ -156,7 +155,7 @@ def expect(blocks: Sequence[FollowedBlock], k: int, budget: int) -> Expected:
             shares[at + position + 1] += reach * (1.0 - chance)
             reach *= chance
             found.kept[position] += reach
-        # All that was tested was kept: one more token, unless the text ends here.
+        # The whole block was kept: one more token, unless the text ends here.
         shares[min(tokens, at + len(keep) + 1)] += reach
     found.tested, found.accepted = float(found.reached.sum()), float(found.kept.sum())
     return found

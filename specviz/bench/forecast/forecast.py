@@ -1,4 +1,4 @@
-"""What a prediction says: per draft, K, temperature and rule, and which is best."""
+"""The result of a prediction: figures per draft, K, temperature and rule, and which is best."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Forecast:
     """One draft at one K, temperature and rule. What is not known is None.
 
     Attributes:
-        draft, k, temperature, rule: of plain decoding (draft `none`) K is 0.
+        draft, k, temperature, rule: plain decoding is draft `none` with K = 0.
         acceptance: expected accepted / expected tested.
-        accepted_per_round, tokens_per_round, drafted_per_round: as of a run.
-        tokens_per_round_interval: 95 %, by bootstrap over the texts: how far other texts may be from these.
+        accepted_per_round, tokens_per_round, drafted_per_round: means over the rounds.
+        tokens_per_round_interval: 95 %, by bootstrap over the texts.
         speedup: against plain decoding, timed at the same places.
-        draft_ms, verify_ms: of a mean round; the second with the rule and the loop.
+        draft_ms, verify_ms: of a mean round; verify_ms includes the rule and the loop.
         reached, kept: expected counts per position of the block.
     """
 
@@ -63,14 +63,14 @@ class Prediction:
     """Expected counts of every draft, K, temperature and rule, from one text per prompt.
 
     Attributes:
-        plan: what was asked for; its repeats and warm-up are unused.
-        given: the texts are the prompts' answers, not the target's own.
+        plan: what was to be predicted; its repeats and warm-up are not used.
+        given: the texts are the prompts' answers, not written by the target.
         rows: one per draft, K, temperature and rule; one for plain decoding, if it was named.
         plain_ms: by temperature: a token of plain decoding, timed among the other calls.
-        written_ms: by temperature: the same, as the target wrote the texts; absent where it did not.
+        written_ms: by temperature: the same, while the target wrote the texts; absent where it wrote none.
         verify_ms: by temperature and number of drafted tokens: one call, without rule and loop.
-        texts, tokens: that all is the mean of. left_out: prompts that do not fit, by their names, and why.
-        seconds: it took; writing_s of them for the texts, timing_s for the times.
+        texts, tokens: how many the means are over. left_out: why a prompt does not fit, by its id.
+        seconds: of the whole prediction; writing_s: of the texts; timing_s: of the times.
     """
 
     plan: SweepPlan
@@ -87,9 +87,9 @@ class Prediction:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def ranking(self, temperature: float, rule: RuleName) -> list[Forecast]:
-        """Each draft at its best K, the fastest first; the smaller K of two that are told alike.
+        """Each draft at its best K, the fastest first; the smaller K of two whose rounded speed-ups are equal.
 
-        Without times, by tokens per round.
+        Without times the order is that of tokens per round.
         """
         best: dict[str, Forecast] = {}
         for row in self._sorted(temperature, rule):
@@ -97,7 +97,7 @@ class Prediction:
         return list(best.values())
 
     def best(self, temperature: float, rule: RuleName, n: int = 2) -> list[Forecast]:
-        """What is worth a run: the fastest rows, of different drafts as long as there are any; never plain decoding."""
+        """The n rows that are worth a run: each draft's best first, then other rows; never plain decoding."""
         first = self.ranking(temperature, rule)
         others = [row for row in self._sorted(temperature, rule) if row not in first]
         return [row for row in (*first, *others) if row.draft != PLAIN][:n]
@@ -113,11 +113,11 @@ class Prediction:
             return "There is no draft to rank."
         if drafts[0].speedup is None:
             return f"By tokens per round: {_listed(drafts)}. Nothing was timed."
-        said = f"{drafts[0].name}, {drafts[0].speedup:.2f} × plain decoding"
+        best = f"{drafts[0].name}, {drafts[0].speedup:.2f} × plain decoding"
         if drafts[0].speedup <= 1:
-            return f"Do not speculate here: the best would be {said}."
+            return f"Do not speculate here: the best would be {best}."
         rest = drafts[1:]
-        return f"{said}, is predicted to be the fastest" + (f"; then {_listed(rest)}." if rest else ".")
+        return f"{best}, is predicted to be the fastest" + (f"; then {_listed(rest)}." if rest else ".")
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict."""

@@ -1,7 +1,7 @@
 """Rank drafts from one text per prompt: every K and rule, without a run for each.
 
-The target writes the text once. Every draft is led along it, from a few batched passes; what is kept where follows
-from both sides' rows (`specviz.bench.forecast.follow`), and what it takes is timed at a few places of the text
+The target writes the text once. Every draft follows it in a few batched passes. Which tokens would be kept follows from
+the rows of both models (`specviz.bench.forecast.follow`), and the calls are timed at a few places of the text
 (`specviz.bench.forecast.times`). At temperature 0 the expected rounds are those of a run, token for token.
 """
 
@@ -43,13 +43,13 @@ from specviz.core.sampling import Floats, to_probs
 from specviz.core.settings import K_MAX, Rule, RuleName, Sampling, Settings
 from specviz.core.text_rows import TextRows
 
-#: Times are taken at about so many places, spread over the texts of each temperature.
+#: About so many places are timed, spread over the texts of each temperature.
 PLACES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Prompt and text. `own`: the target has written it at these settings, rather than somebody else."""
+    """Prompt and text. `own`: the target has written it at these settings."""
 
     ids: tuple[int, ...]
     start: int
@@ -84,15 +84,15 @@ def predict(
     """Expected acceptance, tokens per round and speed-up of each draft, K, temperature and rule of a plan.
 
     Args:
-        plan: its baselines, repeats and warm-up are unused.
+        plan: its baselines, repeats and warm-up are not used.
         open_pair: makes a drafter and a target for settings; called once per draft. All drafts stay loaded.
-        given: follow the prompts' answers instead of texts that the target writes. They need not be what the target
-            would have said, so the chances are those of any token at their places.
-        cancelled: asked all the time; ends it, with nothing.
+        given: follow the prompts' answers instead of texts that the target writes. The target might have answered
+            otherwise, so the probabilities are those of any token at these places.
+        cancelled: called often; ends the prediction without a result.
 
     Raises:
         StoppedError: it was cancelled.
-        IncapableError: whole distributions are not to be had of this target.
+        IncapableError: the target does not give whole distributions.
         SettingsError: a given text is missing, or no prompt fits.
         RunError: the target failed.
     """
@@ -256,7 +256,7 @@ class _Run:
             raise StoppedError("The prediction was stopped.")
         self._tell(progress)
 
-    # What comes of it.
+    # The result.
 
     def prediction(self, seconds: float) -> Prediction:
         return Prediction(
@@ -285,9 +285,9 @@ class _Run:
 
 
 class _Chances:
-    """The chance that each draft token is kept, at every place of one text.
+    """The probability that each draft token is kept, at every place of one text.
 
-    Whole rows of the target are needed, and paid for, where the text alone does not say it.
+    The target's rows are computed only where the text alone is not enough.
     """
 
     def __init__(self, text: _Text, scorer: Scorer, sampling: Sampling, rules: Sequence[Rule]) -> None:
@@ -312,7 +312,7 @@ class _Chances:
         return [FollowedBlock(tuple(chance[i] for chance in chances), copied) for i in range(len(self._rules))]
 
     def _of(self, draft: str, index: int, step: Step) -> tuple[float, ...]:
-        """By rule. A model's row at a place is always the same; of copies there may be several."""
+        """By rule. A model has one row at a place; copied tokens may differ from round to round."""
         if index >= len(self._text.tokens):
             return (0.0,) * len(self._rules)  # never reached
         copy = int(step.q.ids[0]) if step.copied and step.q.ids is not None else None
@@ -330,7 +330,7 @@ class _Chances:
 
 
 def _written_alike(rules: Sequence[RuleName], temperature: float, given: bool) -> list[tuple[RuleName, ...]]:
-    """Rules that end up with the same texts: above temperature 0 `greedy` writes others than the rest."""
+    """Rules grouped by the texts that they give: above temperature 0 `greedy` gives other texts than the rest."""
     if given or temperature == 0:
         return [tuple(rules)]
     groups = (tuple(r for r in rules if (r == "greedy") == greedy) for greedy in (True, False))
@@ -338,7 +338,7 @@ def _written_alike(rules: Sequence[RuleName], temperature: float, given: bool) -
 
 
 def _few(ks: Sequence[int]) -> list[int]:
-    """The largest and one in the middle: a draft's time is close to linear in its length."""
+    """The largest K and one in the middle: the time of a draft is nearly linear in its length."""
     order = sorted(ks)
     return sorted({order[-1], order[(len(order) - 1) // 2]})
 
@@ -369,7 +369,7 @@ def _row(draft: str, k: int, temperature: float, rule: RuleName, found: _Found) 
 
 
 def _plain(temperature: float, rule: RuleName, found: _Found) -> Forecast:
-    """One token a round, which is what everything is compared with."""
+    """The row of plain decoding: one token a round."""
     return Forecast(PLAIN, 0, temperature, rule, None, 0.0, 1.0, 0.0, 1.0, 0.0, found.target.plain_ms)
 
 
@@ -380,7 +380,7 @@ def _followable(drafter: Drafter) -> Followable:
 
 
 def refuse_remote(settings: Settings) -> None:
-    """Say so before any server is asked.
+    """Refuse a target behind a server before it is called.
 
     Raises:
         IncapableError: the target is behind a server.

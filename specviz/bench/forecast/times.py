@@ -1,4 +1,4 @@
-"""What one call of a target and of its drafts takes, measured at places of a text that is already there.
+"""What one call of a target and of its drafts takes, measured at places of a text that was written before.
 
 All calls at a place are made within seconds of each other, plain decoding among them: a machine that slows down slows
 all of them alike.
@@ -19,7 +19,7 @@ from specviz.core.ports import Candidate, Distant, Drafter, Target
 from specviz.core.sampling import Floats, Row
 from specviz.core.settings import Rule, Sampling
 
-#: Rounds that each draft is timed over at one place, as long as they take less than the target's calls there.
+#: Rounds over which each draft is timed at one place, as long as they take less time than the target's calls there.
 _ROUNDS = 8
 
 
@@ -28,7 +28,7 @@ class Place:
     """Where calls are timed.
 
     Attributes:
-        ids: prompt and text. start: where the text begins. at: token of the text in front of which a round begins.
+        ids: prompt and text. start: where the text begins. at: the round begins before this token of the text.
     """
 
     ids: tuple[int, ...]
@@ -39,11 +39,11 @@ class Place:
 
     @property
     def context(self) -> tuple[int, ...]:
-        """What stands in front of the round."""
+        """The tokens before the round."""
         return self.ids[: self.start + self.at]
 
     def copies(self, count: int) -> list[Candidate]:
-        """A proposal of so many tokens: the text's own, and from its beginning again where it ends."""
+        """A proposal of so many tokens: those of the text, from its beginning again after its end."""
         ids = self.ids
         tokens = tuple(ids[(self.start + self.at + i) % len(ids)] for i in range(count))
         if not tokens:
@@ -57,9 +57,9 @@ class TargetTimes:
     """Samples in ms.
 
     Attributes:
-        plain: calls for one token, without a network that is only simulated. calls: by drafted tokens, as the run
-            would make them. Neither has the rule in it.
-        rule: of each decided token. other: of each round of plain decoding, loop and bookkeeping.
+        plain: calls for one token, without a simulated network. calls: by drafted tokens, as a run would make them.
+            Both are without the rule.
+        rule: of each decided token. other: loop and bookkeeping of each round of plain decoding.
     """
 
     plain: list[float] = field(default_factory=list)
@@ -73,7 +73,7 @@ class TargetTimes:
         return median(self.plain) + _middle(self.rule) + _middle(self.other) if self.plain else None
 
     def call_ms(self, lengths: Floats) -> Floats:
-        """Calls for so many drafted tokens; linear between what was timed."""
+        """Calls for so many drafted tokens; linear between the lengths that were timed."""
         known = sorted(self.calls)
         found: Floats = np.interp(lengths, known, [median(self.calls[n]) for n in known])
         return found
@@ -81,7 +81,7 @@ class TargetTimes:
     def round_ms(self, expected: Expected) -> float | None:
         """A mean round without its draft: the call, the rule for each token that it decides, and the loop.
 
-        Over the lengths that the blocks have: a call is not linear in them.
+        The mean is over the lengths of the blocks, because the time of a call is not linear in the length.
         """
         if not self.calls or not expected.rounds:
             return None
@@ -95,10 +95,10 @@ class DraftTimes:
     """Samples in ms.
 
     Attributes:
-        first: of the first token of a block that a model draws: it may have to read what came since the last round.
-        later: of each other one. copied: of each copied one.
-        rest: of a call, what is in none of its tokens; ended: the same where the draft ended on its own, for which a
-            model may have looked one token further.
+        first: of the first token that a model draws in a block; the model may have to read the tokens since the last
+            round. later: of each other token that it draws. copied: of each copied token.
+        rest: the part of a call that belongs to no token. ended: the same where the draft ended early, for which a
+            model may have scored one token more.
     """
 
     first: list[float] = field(default_factory=list)
@@ -108,7 +108,7 @@ class DraftTimes:
     ended: list[float] = field(default_factory=list)
 
     def add(self, proposal: Candidate, k: int, wall_ms: float) -> None:
-        """Take in one call for k tokens."""
+        """Add one call for k tokens."""
         pairs = list(zip(proposal.times_ms, proposal.logprobs, strict=True))
         drawn = [ms for ms, logprob in pairs if logprob is not None]
         self.first += drawn[:1]
@@ -136,7 +136,7 @@ def _middle(samples: Sequence[float]) -> float:
 
 
 def _mean(samples: Sequence[float]) -> float:
-    """Without the extremes on both sides. Calls of a draft are of several kinds: their median would be that of one."""
+    """Without the extremes on both sides. A draft has calls of several kinds, and their median would be of one kind."""
     cut = max(1, len(samples) // 8) if len(samples) > 3 else 0
     return fmean(sorted(samples)[cut : len(samples) - cut]) if samples else 0.0
 
@@ -149,12 +149,12 @@ def time_target(
     rng: np.random.Generator,
     clock: Callable[[], float],
 ) -> None:
-    """Verify blocks of these lengths in random order, and twice none.
+    """Verify blocks of these lengths and two empty blocks, in random order.
 
-    A first call, which reads the context, is not counted.
+    A first call reads the context and is not counted.
 
     Args:
-        lengths: that fit the target's context.
+        lengths: all fit into the target's context.
     """
     near = target.near if isinstance(target, Distant) else target
     _verify(near, place, 0, rng, clock)
@@ -185,11 +185,11 @@ def time_draft(
     clock: Callable[[], float],
     limit_s: float = math.inf,
 ) -> None:
-    """Draft a few rounds as a run would: each begins behind the tokens that the last one would have given.
+    """Draft a few rounds as a run would: each begins after the tokens that the last one would have given.
 
     Args:
-        ks: that take turns, from the largest on.
-        limit_s: no round begins after so much time, once each K had its turn.
+        ks: take turns, the largest first.
+        limit_s: no round begins after this time, once each K had its turn.
     """
     at, order, started = place.at, sorted(ks, reverse=True), clock()
     drafter.propose(place.context, 1, place.sampling, rng)  # reads the context
@@ -204,11 +204,11 @@ def time_draft(
 
 
 def _equal(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with."""
+    """The length of the common beginning."""
     n = min(len(one), len(other))
     return next((i for i in range(n) if one[i] != other[i]), n)
 
 
 def medians(samples: Mapping[int, Sequence[float]]) -> dict[int, float]:
-    """By length."""
+    """Medians by length."""
     return {n: median(ms) for n, ms in sorted(samples.items())}

@@ -1,4 +1,4 @@
-"""What planning needs to know of a draft, a target and a machine: how much is kept, and what everything takes."""
+"""What planning needs to know about a draft, a target and a machine: how much is kept, and what everything takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specviz.core.settings import K_MAX
 from specviz.core.tally import rate
 from specviz.record.state import RunState
 
-#: A block length is a point of the curve from this share of the rounds on, and from so many rounds.
+#: A block length is a point of the curve if at least this share of the rounds, and so many rounds, have it.
 _POINT_SHARE, _POINT_ROUNDS = 0.1, 3
 
 
@@ -29,8 +29,8 @@ class Measured(CostModel):
         alpha: accepted / tested.
         plain_ms: of a token of plain decoding, which streams where the target is remote.
         per_call_ms: of a plain token that is a call of its own; None where that is `plain_ms` and a round trip.
-        rtt_ms: round trip that was simulated; `verify` and the other times are without it.
-        holds_way: a real network is in `verify`, since nobody divided the calls.
+        rtt_ms: the simulated round trip; `verify` and the other times are without it.
+        network_included: `verify` includes a real network, because the calls were not split into network and target.
         assumed: nothing was measured.
         way: how the target verifies, which decides what it bills. prompt_tokens, output_tokens: of the run.
     """
@@ -41,7 +41,7 @@ class Measured(CostModel):
     plain_ms: float
     per_call_ms: float | None = None
     rtt_ms: float = 0.0
-    holds_way: bool = False
+    network_included: bool = False
     assumed: bool = False
     way: Way = "rows"
     prompt_tokens: int | None = None
@@ -49,20 +49,20 @@ class Measured(CostModel):
 
     @property
     def k(self) -> int:
-        """The largest K of which something is known."""
+        """The largest K that was measured."""
         return len(self.kept)
 
     def acceptance_by_position(self) -> list[float]:
-        """Accepted / tested at each position, as far as enough rounds got to say."""
+        """Accepted / tested at each position, as long as enough rounds reached it."""
         enough = min(TRUSTED_ROUNDS, self.rounds)
         return [k / n for k, n in zip(self.kept, self.reached, strict=True) if n and (self.assumed or n >= enough)]
 
     def is_extrapolated(self, k: int) -> bool:
-        """Whether nothing was measured at this position, so that the last rate is carried on."""
+        """Whether nothing was measured at this position, so that the last rate is continued."""
         return not self.assumed and k > self.k
 
     def tokens_interval(self, k: int) -> tuple[float, float] | None:
-        """95 % interval of the tokens per round at k, rounds taken as independent; None of an assumption.
+        """95 % interval of the tokens per round at k, rounds taken as independent; None for an assumption.
 
         E[X²] = Σ (2j − 1) P(X ≥ j) gives the variance of the accepted tokens from the same counts.
         """
@@ -79,10 +79,10 @@ class Measured(CostModel):
 def by_hand(
     alpha: float, plain_ms: float, draft_ms: float, passes: Iterable[tuple[float, float]], other_ms: float = 0.0
 ) -> Measured:
-    """Assumptions: every position is accepted alike.
+    """An assumption: every position is accepted with the same probability.
 
     Args:
-        passes: (drafted tokens, ms) of calls to the target; that of none is `plain_ms`.
+        passes: (drafted tokens, ms) of calls to the target; a call without drafted tokens takes `plain_ms`.
     """
     return Measured(
         source="by hand",
@@ -102,7 +102,7 @@ def by_hand(
 def from_run(state: RunState) -> Measured | None:
     """What a run has measured so far; None while plain decoding, acceptance or times are not known.
 
-    Times leave the first round out: it reads the prompt, which plain decoding does as well.
+    Times are without the first round, which reads the prompt; plain decoding reads it as well.
     """
     started, rounds = state.started, state.rounds
     alpha = rate(sum(state.kept), sum(state.reached))
@@ -127,7 +127,7 @@ def from_run(state: RunState) -> Measured | None:
         other_ms=other_ms,
         per_call_ms=calls,
         rtt_ms=started.simulated_rtt_ms,
-        holds_way=started.way != "rows",
+        network_included=started.way != "rows",
         way=started.way,
         prompt_tokens=len(started.prompt_ids) or None,
         output_tokens=len(state.text) or None,
@@ -135,12 +135,12 @@ def from_run(state: RunState) -> Measured | None:
 
 
 def padded(counts: Sequence[float], k: int) -> tuple[float, ...]:
-    """The first k counts; 0 where no round got to."""
+    """The first k counts; 0 for positions that no round reached."""
     return tuple(counts[:k]) + (0,) * (k - len(counts))
 
 
 def target_ms(split: TimeSplit) -> float:
-    """What a target was waited for, without a network that can be told apart."""
+    """The time of a call without the network, where the network was measured separately."""
     return split.verify_ms - (split.network_ms or 0.0)
 
 
@@ -148,7 +148,7 @@ def _curve(rounds: Sequence[Metrics], none_ms: float) -> VerifyCurve:
     """One point per block length that is common enough.
 
     Args:
-        none_ms: of no drafted token, where no block was empty: with the rest of a round that is plain decoding.
+        none_ms: of a call without drafted tokens, if no block was empty; with the rest of a round it is plain decoding.
     """
     at: dict[int, list[float]] = defaultdict(list)
     for m in rounds:

@@ -1,8 +1,7 @@
-"""Where speculation pays: over K, round trip and speed of the draft, from what was measured. Pure functions.
+"""Where speculation is worth it: over K, round trip and speed of the draft, from measurements. Pure functions.
 
-The formulas are those of Leviathan, Kalman and Matias 2023 (arXiv:2211.17192), with the acceptance of every position
-as it was measured in place of one α for all, the time of a verification as it grows with the block in place of one
-plain token, and a network in front of the target.
+`specviz.core.cost_model` has the tokens and the time of a round. This module adds a network in front of the target, and
+the plain decoding that speculation is compared with.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from specviz.bench.planning.inputs import Measured
 from specviz.core.cost_model import Floats
 from specviz.core.events import Way
 
-#: What speculation is compared with. streaming: plain decoding that pays for the way once, before its first token, or
-#: has none. one call per token: each plain token waits for a round trip of its own.
+#: What speculation is compared with. streaming: plain decoding that waits for the network once, before its first token,
+#: or has no network. one call per token: each plain token waits for a round trip.
 Against = Literal["streaming", "one call per token"]
 
-#: An extrapolated K is worth a word when it promises this much more than the best measured one.
-_WORTH_A_WORD = 1.01
+#: An extrapolated K is mentioned when it promises this much more than the best measured one.
+_WORTH_NAMING = 1.01
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What is asked about: a round trip, and the time that the draft takes per token."""
+    """What can be varied: the round trip, and the time of the draft per token."""
 
     rtt_ms: float
     draft_ms: float
@@ -47,7 +46,7 @@ def iid_tokens_per_round(alpha: float, ks: ArrayLike) -> Floats:
 def iid_speedup(alpha: float, ks: ArrayLike, draft_ratio: float) -> Floats:
     """(1 − α^(K+1)) / ((1 − α)(K·c + 1)): theorem 3.8 there. `draft_ratio` is its c, draft over target per token.
 
-    It takes a verification for as long as a plain token, whatever K is, and knows no network.
+    It assumes that a verification takes as long as a plain token for every K, and it has no network.
     """
     speed: Floats = iid_tokens_per_round(alpha, ks) / (np.asarray(ks) * draft_ratio + 1)
     return speed
@@ -72,7 +71,7 @@ def speedups(measured: Measured, costs: Costs, ks: ArrayLike, against: Against =
 
 
 def speedup(measured: Measured, k: int, costs: Costs, against: Against = "streaming") -> float:
-    """The same of one k."""
+    """The same for one k."""
     return float(speedups(measured, costs, k, against))
 
 
@@ -97,12 +96,12 @@ def draft_map(
 
 
 def needed_tokens(measured: Measured, k: int, costs: Costs, against: Against = "streaming") -> float:
-    """Tokens per round at which speculation is as fast as the baseline: what that writes during a round."""
+    """Tokens per round at which speculation is as fast as the baseline, which writes as many during a round."""
     return float(round_ms(measured, costs, k)) / baseline_ms(measured, costs, against)
 
 
 def break_even_draft_ms(measured: Measured, k: int, costs: Costs, against: Against = "streaming") -> float | None:
-    """The draft's time per token up to which it pays at k; None where no draft is fast enough."""
+    """The draft's time per token up to which speculation is worth it at k; None where no draft is fast enough."""
     drafted = float(measured.drafted_per_round(k))
     saved = float(measured.tokens_per_round(k)) * baseline_ms(measured, costs, against)
     left = saved - float(round_ms(measured, replace(costs, draft_ms=0.0), k))
@@ -110,10 +109,10 @@ def break_even_draft_ms(measured: Measured, k: int, costs: Costs, against: Again
 
 
 def break_even_rtt_ms(measured: Measured, k: int, costs: Costs, against: Against = "streaming") -> float | None:
-    """The round trip up to which it pays at k, or, against one call per token, from which on; None where none does.
+    """The round trip up to which, or against one call per token from which, speculation is worth it at k.
 
-    Against streaming every round waits and plain decoding does not, so that a far target is a reason against it.
-    Against one call per token it is the reason for it. 0 there means that it pays at any distance.
+    None where no round trip is. Against streaming every round waits for the network and plain decoding does not, so a
+    long round trip counts against speculation. Against one call per token it counts for it, and 0 means: always.
     """
     near = replace(costs, rtt_ms=0.0)
     tokens, own = float(measured.tokens_per_round(k)), float(round_ms(measured, near, k))
@@ -129,11 +128,11 @@ def break_even_rtt_ms(measured: Measured, k: int, costs: Costs, against: Against
 
 @dataclass(frozen=True, slots=True)
 class Marginal:
-    """What the k-th position does.
+    """What the k-th position adds to a round.
 
     Attributes:
-        tokens: more per round. ms: more per round; of the first, more than a plain token.
-        cost_tokens: what would be written in that time without it: by rounds of k − 1, or by plain decoding.
+        tokens: additional tokens per round. ms: additional time per round; for the first position, over a plain token.
+        cost_tokens: tokens that rounds of k − 1, or plain decoding, would write in that time.
         gain: in speed-up.
     """
 
@@ -151,7 +150,7 @@ class Marginal:
 
 
 def marginal(measured: Measured, costs: Costs, ks: Sequence[int], against: Against = "streaming") -> list[Marginal]:
-    """One per k; that of the first position is against plain decoding."""
+    """One per k; the first position is compared with plain decoding."""
     to = np.arange(1, max(ks, default=0) + 1)
     plain = baseline_ms(measured, costs, against)
     ms = np.concatenate(([plain], round_ms(measured, costs, to)))
@@ -174,15 +173,15 @@ def best_k(measured: Measured, costs: Costs, ks: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PlannerResult:
-    """Whether to speculate, and what would change that.
+    """Whether to speculate, and what would change the answer.
 
     Attributes:
         k, speedup: the best of the measured ks. interval: of the speed-up, 95 %, over the rounds that were counted:
-            how far the tokens per round are known. None of an assumption.
-        tokens: per round. needed: to be as fast as the baseline.
-        rtt_ms, draft_ms: where the answer turns: the last break-even of any measured k, see `break_even_rtt_ms` and
-            `break_even_draft_ms`; None where none has one.
-        further: a larger k that the extrapolation promises more of, with its speed-up; None for none.
+            how well the tokens per round are known. None for an assumption.
+        tokens: per round. needed: as many as the baseline writes during a round.
+        rtt_ms, draft_ms: where the answer changes: the last break-even of any measured k, see `break_even_rtt_ms` and
+            `break_even_draft_ms`; None where there is none.
+        further: a larger, extrapolated k that promises more, with its speed-up; None if there is none.
     """
 
     against: Against
@@ -197,14 +196,14 @@ class PlannerResult:
 
     @property
     def speculate(self) -> bool | None:
-        """None where the interval holds both answers."""
+        """None where the interval allows both answers."""
         if self.interval is not None and self.interval[0] <= 1 <= self.interval[1]:
             return None
         return self.speedup > 1
 
 
 def answer(measured: Measured, costs: Costs, ks: Sequence[int], against: Against = "streaming") -> PlannerResult:
-    """The verdict, from the measured ks among these; what lies beyond is only told of."""
+    """The verdict, from the measured ks among these; a larger k is only mentioned."""
     known = [k for k in ks if not measured.is_extrapolated(k)] or list(ks[:1])
     k, beyond = best_k(measured, costs, known), best_k(measured, costs, ks)
     at, there = speedup(measured, k, costs, against), speedup(measured, beyond, costs, against)
@@ -216,12 +215,12 @@ def answer(measured: Measured, costs: Costs, ks: Sequence[int], against: Against
         float(measured.tokens_per_round(k)), needed,
         _last_rtt_ms(measured, known, costs, against),
         max(_some(break_even_draft_ms(measured, one, costs, against) for one in known), default=None),
-        (beyond, there) if measured.is_extrapolated(beyond) and there > _WORTH_A_WORD * at else None,
+        (beyond, there) if measured.is_extrapolated(beyond) and there > _WORTH_NAMING * at else None,
     )  # fmt: skip
 
 
 def _last_rtt_ms(measured: Measured, ks: Sequence[int], costs: Costs, against: Against) -> float | None:
-    """Where the last of these stops to pay, or, against one call per token, the first begins to."""
+    """The last round trip at which one of these k is worth it; against one call per token, the first."""
     found = _some(break_even_rtt_ms(measured, k, costs, against) for k in ks)
     return (max if against == "streaming" else min)(found, default=None)
 
@@ -232,7 +231,7 @@ def _some(values: Iterable[float | None]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a target that bills by the token is asked for.
+    """Prices and sizes for a target that bills by the token.
 
     Attributes:
         prompt_price, output_price: per million tokens; None where not given.
@@ -245,7 +244,7 @@ class Bill:
     output_tokens: int
 
     def per_thousand(self, prompt: float, output: float) -> float | None:
-        """Price of 1,000 output tokens where an answer bills so many; None where a price is not given."""
+        """Price of 1,000 output tokens if one answer is billed so many tokens; None where a price is not given."""
         if self.prompt_price is None or self.output_price is None or not self.output_tokens:
             return None
         return (prompt * self.prompt_price + output * self.output_price) / 1e6 * 1000 / self.output_tokens
@@ -261,12 +260,12 @@ class Prices:
 
 
 def cost(measured: Measured, k: int, bill: Bill, way: Way) -> Prices:
-    """What 1,000 output tokens are billed, with speculation and without.
+    """The price of 1,000 output tokens, with speculation and without.
 
-    Streaming bills the prompt once. Every call bills the whole text so far anew, half of the answer on average: one
+    Streaming bills the prompt once. Every call bills the whole text so far again, on average half of the answer: one
     call per token does so for each token, speculation for each round. Scoring bills the drafted tokens as part of the
-    prompt and one token of output; prefixes bill the text K + 1 times and a token behind each; a server that writes on
-    its own bills K + 1 tokens of output.
+    prompt and one token of output; prefixes bill the text K + 1 times with one token of output each; generating bills
+    K + 1 tokens of output.
     """
     m = bill.output_tokens
     context = bill.prompt_tokens + (m - 1) / 2

@@ -1,4 +1,4 @@
-"""From a saved benchmark or prediction to what planning needs: the rows of one draft at several K together."""
+"""From a saved benchmark or prediction to what planning needs: the rows of one draft at several K are one source."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PER_CALL: Baseline = "one call per token"
 
 
 def read(data: bytes) -> list[Measured]:
-    """What can be planned from in the file of a benchmark or of a prediction.
+    """The sources in the file of a benchmark or of a prediction.
 
     Raises:
-        SettingsError: it is neither, it is damaged, or no draft in it was measured beside plain decoding.
+        SettingsError: it is neither, it is damaged, or it has no draft that was measured together with plain decoding.
     """
     saved = parsed(data)
     if isinstance(saved, Mapping) and saved.get("schema") == SCHEMA:
@@ -59,7 +59,7 @@ def _measured(bench: Bench, rows: Sequence[BenchRow], group: Sequence[BenchRow])
     calls = None if simulated else _per_call_ms(rows, cell.temperature)
     other_ms = max(0.0, sum(r.split.rule_ms + r.split.other_ms for r in group) / sum(map(_steady, group)))
     none_ms = max(0.0, (calls or plain_ms) - other_ms)
-    holds_way = any(r.split.call_ms > 0 for r in group)
+    network_included = any(r.split.call_ms > 0 for r in group)
     return Measured(
         source=f"{cell.draft}, {cell.rule}, T = {cell.temperature:g} → {bench.plan.settings.target}",
         rounds=widest.rounds,
@@ -75,15 +75,15 @@ def _measured(bench: Bench, rows: Sequence[BenchRow], group: Sequence[BenchRow])
         other_ms=other_ms,
         per_call_ms=calls,
         rtt_ms=simulated,
-        holds_way=holds_way,
+        network_included=network_included,
         direct=tuple(sorted((r.cell.k, r.tokens / r.rounds) for r in group)),
-        way=_way(bench) if holds_way else "rows",
+        way=_way(bench) if network_included else "rows",
         output_tokens=round(widest.tokens / widest.trials),
     )
 
 
 def _steady(row: BenchRow) -> int:
-    """Rounds behind the first of each run: the split is of those alone."""
+    """Rounds after the first of each run: the split is over these only."""
     return row.rounds - row.trials
 
 
@@ -94,13 +94,13 @@ def _per_call_ms(rows: Sequence[BenchRow], temperature: float) -> float | None:
 
 
 def _way(bench: Bench) -> Way:
-    """As it was asked for; which of them "auto" has become is not in the file."""
-    asked = bench.plan.settings.verification
-    return "scoring" if asked == "auto" else asked
+    """The way in the settings; which way "auto" chose is not in the file."""
+    way = bench.plan.settings.verification
+    return "scoring" if way == "auto" else way
 
 
 def from_prediction(prediction: Prediction) -> list[Measured]:
-    """One per draft, temperature and rule that a prediction has times of, in its order.
+    """One per draft, temperature and rule for which a prediction has times, in its order.
 
     Raises:
         SettingsError: its figures contradict each other.
@@ -146,7 +146,7 @@ def _predicted(prediction: Prediction, group: Sequence[Forecast]) -> Measured | 
 
 
 def _proposed(drafted: Mapping[int, float], rounds: int) -> tuple[float, ...]:
-    """From drafted tokens per round at several K: one K more drafts as many more as rounds draft as far as that."""
+    """Rounds that draft at least j tokens, for each j: the growth of the drafted tokens per round from K to K + 1."""
     known = {0: 0.0, **drafted}
     ks = sorted(known)
     shares = np.diff(np.interp(range(ks[-1] + 1), ks, [known[k] for k in ks]))
@@ -154,5 +154,5 @@ def _proposed(drafted: Mapping[int, float], rounds: int) -> tuple[float, ...]:
 
 
 def _falling(counts: Floats) -> tuple[float, ...]:
-    """None above the one before it, as counts of "at least so many" are."""
+    """Counts of "at least so many" cannot rise from one position to the next."""
     return tuple(np.minimum.accumulate(counts).tolist())

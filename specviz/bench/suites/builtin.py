@@ -1,6 +1,6 @@
-"""The texts of the suite that comes with specviz: eight of each domain, in voices that differ as people do.
+"""The texts of the suite that comes with specviz: eight of each domain, in different styles of writing.
 
-They are for measuring alone: no draft is trained on them, and the prompts that drafts are trained on share none.
+They are for measurements only: no draft is trained on them, and no training prompt is among them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class BuiltinText(msgspec.Struct, frozen=True):
     """One entry of `data/builtin.json`.
 
     Attributes:
-        prompt: what is asked; `{text}` in it stands for the passage, if there is one.
+        prompt: the prompt; `{text}` in it is replaced by the passage, if there is one.
         answer: what a right answer says; only the word problems of the domain maths have one.
         passage: a text to summarise, or one with four to eight mistakes to correct.
     """

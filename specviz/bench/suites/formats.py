@@ -11,7 +11,7 @@ from specviz.bench.suites.suite import BenchPrompt
 from specviz.core.errors import SettingsError
 
 Kind = Literal["gsm8k", "humaneval", "spec-bench", "jsonl", "csv", "parquet"]
-#: Kinds with a column of prompts that has to be found.
+#: Kinds whose column of prompts has to be found.
 GENERAL: tuple[Kind | None, ...] = (None, "jsonl", "csv", "parquet")
 #: The columns of the others: prompt, domain, answer.
 _OWN_COLUMNS: Mapping[Kind | None, tuple[str, str, str]] = {
@@ -82,7 +82,7 @@ class PromptReader:
 
 
 def _own_kind(fields: Mapping[str, Any]) -> Kind | None:
-    """Which of the kinds with columns of their own a row is from; None where it is from none of them."""
+    """The kind with columns of its own that a row belongs to; None if there is none."""
     if isinstance(fields.get("turns"), list) and prompt_column(fields) is None:
         return "spec-bench"
     if "prompt" in fields and "canonical_solution" in fields:

@@ -207,7 +207,7 @@ def _keep(prompt: BenchPrompt, line: int, prompts: dict[str, BenchPrompt], limit
 
 
 def refuse_bad(loaded: Loaded) -> None:
-    """Raise where there are bad rows, for callers that were not asked to skip them.
+    """Raise if there are bad rows, for callers that do not skip them.
 
     Raises:
         SettingsError: lists the first ten.

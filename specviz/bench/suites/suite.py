@@ -1,4 +1,4 @@
-"""Prompt suites: what a benchmark asks, in order."""
+"""Prompt suites: the prompts of a benchmark, in order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class BenchPrompt:
     """One prompt of a suite.
 
     Attributes:
-        id: names it within its suite; unique there.
-        domain: the kind of work that it asks for; results are also told per domain.
-        text: what is asked, word for word.
-        answer: what a right answer says or ends in; empty where there is none.
-        before: what was asked earlier in the same conversation, in order; the target's answers stand between.
+        id: unique within its suite.
+        domain: the kind of task; results are also given per domain.
+        text: the prompt, word for word.
+        answer: what a right answer says or ends in; empty if there is none.
+        before: the earlier turns of the same conversation, in order; the target's answers come between them.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Suite:
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """Its domains, each once, in the order of their first prompts."""
+        """The domains in the order of their first prompts."""
         return tuple(dict.fromkeys(prompt.domain for prompt in self.prompts))
 
     def first(self, per_domain: int | None = None, limit: int | None = None) -> Suite:

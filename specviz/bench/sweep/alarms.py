@@ -1,4 +1,4 @@
-"""What makes the figures of a sweep doubtful: a machine that drifts, and acceptance that falls from run to run."""
+"""What makes the figures of a sweep doubtful: a machine whose speed changes, acceptance that falls during the sweep."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from specviz.bench.statistics import bootstrap_share
 from specviz.bench.sweep.results import Bench, Trial
 from specviz.core.tally import rate
 
-#: Below so many runs, chance is as good an explanation.
+#: With fewer runs a difference may be chance.
 _FEWEST = 8
-#: How many times slower plain decoding must have become.
+#: How many times slower or faster plain decoding must have become.
 _DRIFT = 1.25
-#: How much acceptance must have fallen, with intervals that have nothing in common.
+#: How much acceptance must have fallen, with intervals that do not overlap.
 _FALL = 0.1
 
 
 def alarms(bench: Bench) -> list[str]:
-    """Each in a sentence; none where all is well, or too little is measured to tell."""
+    """One sentence each; none where the figures are sound, or too few to judge."""
     trials: list[list[Trial]] = [[] for _ in bench.plan.cells()]
     for trial in sorted(bench.trials, key=lambda t: t.order):
         trials[trial.cell].append(trial)
@@ -26,9 +26,8 @@ def alarms(bench: Bench) -> list[str]:
     for cell, own in zip(bench.plan.cells(), trials, strict=True):
         if len(own) < _FEWEST:
             continue
-        told = _slower(own) if cell.baseline else _falling(own)
-        if told:
-            found.append(f"{cell.name}: {told}")
+        if sentence := _slower(own) if cell.baseline else _falling(own):
+            found.append(f"{cell.name}: {sentence}")
     return found
 
 
@@ -37,15 +36,15 @@ def _slower(trials: Sequence[Trial]) -> str:
     before, after = (median([v for t in half if (v := t.tokens_per_second)] or [0.0]) for half in (first, last))
     if not before or not after or 1 / _DRIFT < after / before < _DRIFT:
         return ""
-    way = "slower" if after < before else "faster"
     return (
-        f"{before:.1f} tokens/s in the first half of the sweep, {after:.1f} in the second: the machine became {way}. "
-        "Speed-ups compare runs that stand next to each other; tokens per second are means of both."
+        f"{before:.1f} tokens/s in the first half of the sweep, {after:.1f} in the second: the machine became "
+        f"{'slower' if after < before else 'faster'}. "
+        "Speed-ups compare runs that were measured one after the other; tokens per second are means over both halves."
     )
 
 
 def _falling(trials: Sequence[Trial]) -> str:
-    """In random order, later prompts are no harder: a fall is the draft's, as a cache that goes wrong would make it."""
+    """The order is random, so later prompts are not harder: a fall points at the draft, for example at its cache."""
     first, last = _halves(trials)
     before, after = (rate(sum(t.accepted for t in h), sum(t.tested for t in h)) for h in (first, last))
     if before is None or after is None or before - after < _FALL:

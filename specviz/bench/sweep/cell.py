@@ -20,7 +20,7 @@ from specviz.core.ports import Distant, Streaming, Target
 from specviz.core.settings import Settings
 from specviz.record.state import RunState
 
-#: Ids for the same random draws in every cell: cells differ in what they do with them, prompts and repeats do not.
+#: Indices of cell and prompt, and the repeat. The seed of a run comes from prompt and repeat, the same in every cell.
 Key = tuple[int, int, int]
 
 
@@ -40,11 +40,11 @@ def run_cell(
     Args:
         key: indices of cell and prompt, and the number of the repeat.
         prompt_ids: the whole prompt, template applied.
-        max_tokens: instead of the plan's.
+        max_tokens: in place of the plan's.
 
     Raises:
         RunError: the run failed.
-        StoppedError: it was cancelled on the way.
+        StoppedError: it was cancelled before its end.
     """
     settings = plan.settings_of(cell)
     if max_tokens is not None:
@@ -56,7 +56,7 @@ def run_cell(
             return _streamed(pair.target, settings, key, prompt_ids, cancelled)
         events = _events(pair, cell, settings, key, prompt_ids, cancelled, clock)
         found = trial_of(events, key)
-        # A text that was cut short is not the target's whole text.
+        # This baseline decodes a few tokens only, so its text cannot be compared with whole texts.
         return replace(found, text_hash="") if cell.baseline == "one call per token" else found
     finally:
         pair.target.reset()
@@ -79,7 +79,7 @@ def _events(
     if isinstance(target, Distant) and cell.baseline == "plain decoding without the network":
         target = target.near
     if cell.baseline == "one call per token":
-        # Each costs a prompt: a few tell what there is to know.
+        # Every call bills the prompt again, and a few calls are enough for a mean.
         settings = replace(settings, max_tokens=min(settings.max_tokens, baseline.CALLS + 1))
     return autoregressive(target, prompt_ids, settings, rng, cancelled=cancelled, clock=clock)
 
@@ -89,7 +89,7 @@ def trial_of(events: Iterable[Event], key: Key) -> Trial:
 
     Raises:
         RunError: it failed.
-        StoppedError: it was stopped: its counts would be those of another run.
+        StoppedError: it was stopped, and the counts of a part are not those of the run.
     """
     state = RunState()
     for event in events:

@@ -1,4 +1,4 @@
-"""Two saved benchmarks side by side: which cells changed by more than chance."""
+"""Two saved benchmarks side by side: which cells differ by more than chance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specviz.bench.sweep.plan import Cell
 from specviz.bench.sweep.results import Bench
 from specviz.bench.sweep.rows import BenchRow, rows_of
 
-#: Settings that a cell has of its own.
+#: Settings that belong to the cell.
 _OF_THE_CELL = frozenset({"draft", "k", "temperature", "rule", "min_confidence"})
 
 
@@ -19,8 +19,8 @@ class Change:
     """One figure of one cell in both benchmarks.
 
     Attributes:
-        before, after: None where it is not known there.
-        beyond_chance: whether the two intervals have nothing in common; None where one of them is not known.
+        before, after: None where it is not known.
+        beyond_chance: whether the two intervals do not overlap; None where one of them is not known.
     """
 
     before: float | None
@@ -41,11 +41,11 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two benchmarks have in common, and what not.
+    """What two benchmarks have in common, and where they differ.
 
     Attributes:
-        pairings: the cells that both have. only_before, only_after: those of one alone.
-        differences: what else is not the same: settings, prompts, machine, versions; in words.
+        pairings: the cells that both have. only_before, only_after: cells of only one.
+        differences: other differences in words: settings, prompts, machine, versions.
     """
 
     pairings: tuple[Pairing, ...]

@@ -1,7 +1,7 @@
-"""What stands before a prompt that goes on with a conversation: the earlier turns and the target's answers to them.
+"""What comes before a prompt that continues a conversation: the earlier turns and the target's answers to them.
 
-The answers are the target's own at temperature 0, written once and outside every measured time. All cells are asked
-the same, so that their runs can be compared.
+The target writes the answers at temperature 0, once, and outside every measured time. All cells get the same
+conversation, so that their runs can be compared.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ from specviz.core.settings import Settings
 
 @dataclass(slots=True)
 class Conversations:
-    """Those that have been written, so that none is written twice.
+    """The answers so far, so that none is written twice.
 
     Attributes:
-        on_progress: told of every token. cancelled: asked after every round.
+        on_progress: called for every token. cancelled: called after every round.
     """
 
     on_progress: OnProgress = lambda _: None
     cancelled: Callable[[], bool] = lambda: False
     _answers: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    def know(self, asked: Sequence[str], answers: Iterable[str]) -> None:
-        """Take in answers that were written before, one for each turn."""
+    def know(self, turns: Sequence[str], answers: Iterable[str]) -> None:
+        """Add answers that were written before, one for each turn."""
         for count, answer in enumerate(answers, start=1):
-            self._answers[tuple(asked[:count])] = answer
+            self._answers[tuple(turns[:count])] = answer
 
-    def before(self, asked: Sequence[str], pair: Callable[[], Pair], settings: Settings) -> tuple[Exchange, ...]:
+    def before(self, turns: Sequence[str], pair: Callable[[], Pair], settings: Settings) -> tuple[Exchange, ...]:
         """Turns and answers, in order.
 
         Args:
-            asked: what was asked before the prompt, in order.
-            pair: whose target answers; called where something has to be written.
-            settings: of any run of it; their temperature and rule are unused.
+            turns: the turns before the prompt, in order.
+            pair: opens the pair whose target answers; called only if an answer is missing.
+            settings: of any of its runs; their temperature and rule are not used.
 
         Raises:
             PromptError: a turn and all before it do not fit into the context.
             RunError: the run failed.
-            StoppedError: it was cancelled on the way.
+            StoppedError: it was cancelled before its end.
         """
         so_far: list[Exchange] = []
-        for count, question in enumerate(asked, start=1):
-            turns = tuple(asked[:count])
-            if turns not in self._answers:
-                self._answers[turns] = self._write(pair(), _greedy(settings), question, so_far)
-            so_far.append((question, self._answers[turns]))
+        for count, question in enumerate(turns, start=1):
+            until_here = tuple(turns[:count])
+            if until_here not in self._answers:
+                self._answers[until_here] = self._write(pair(), _greedy(settings), question, so_far)
+            so_far.append((question, self._answers[until_here]))
         return tuple(so_far)
 
     def _write(self, pair: Pair, settings: Settings, question: str, before: Sequence[Exchange]) -> str:
@@ -80,9 +80,9 @@ class Conversations:
         finally:
             target.reset()
             pair.drafter.reset()
-        raise StoppedError("It was stopped while an earlier turn was answered.")
+        raise StoppedError("Stopped while an earlier turn was answered.")
 
 
 def _greedy(settings: Settings) -> Settings:
-    """The same at temperature 0: what the target itself would say, and the same each time."""
+    """The same at temperature 0, where the target's answer is the same each time."""
     return replace(settings, temperature=0.0, rule="probabilistic")

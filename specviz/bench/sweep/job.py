@@ -1,4 +1,4 @@
-"""A sweep in the background: it queues among the runs, can be paused and stopped, and keeps what is done."""
+"""A sweep as a job of the host: it waits in the queue, can be paused and stopped, and saves what it measures."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from specviz.core.pair import PairBuilder
 from specviz.host.job import Queue
 from specviz.host.task import Task
 
-#: Written at most this often: a file of many runs is some hundred kilobytes.
+#: The file is written at most this often: with many runs it has some hundred kilobytes.
 SAVE_EVERY_S = 5.0
 
 
 class BenchJob(Task):
-    """A sweep that `ModelHost.enqueue` was given.
+    """A sweep for `ModelHost.enqueue`.
 
     Attributes:
-        bench: what is to be measured, and what was; changed by the host's thread, see `snapshot`.
-        path: where it is saved as it goes; None for nowhere.
+        bench: the plan and what was measured so far; the host's thread changes it, see `snapshot`.
+        path: where it is saved while it runs; None: it is not saved.
         unsaved: why the file could not be written; empty while it can.
     """
 
@@ -38,26 +38,26 @@ class BenchJob(Task):
 
     @property
     def paused(self) -> bool:
-        """Whether it waits to be resumed, after the run that it is at."""
+        """Whether it waits, or will wait after the current run, until it is resumed."""
         return self._paused.is_set()
 
     def pause(self) -> None:
-        """Measure no further run for now."""
+        """Stop after the current run until `resume`."""
         self._paused.set()
 
     def resume(self) -> None:
-        """Go on."""
+        """Continue."""
         self._paused.clear()
 
     def snapshot(self) -> Bench:
-        """The bench as it is now, which no thread changes any more."""
+        """A copy of the bench as it is now; no thread changes it."""
         bench = self.bench
         return replace(bench, trials=list(bench.trials), failures=list(bench.failures), left_out=dict(bench.left_out))
 
-    # What follows is the host's side.
+    # The host's side.
 
     def do(self, builder: PairBuilder) -> None:
-        """Measure what is missing, and save it as it comes."""
+        """Measure what is missing, and save it from time to time."""
         self.phase = "running"
 
         sweep = Sweep(
@@ -77,8 +77,8 @@ class BenchJob(Task):
 
     def _hide_secrets(self) -> None:
         for i, failure in enumerate(self.bench.failures):
-            told = self.without_secrets(Error("", failure.message, failure.remedy))
-            self.bench.failures[i] = replace(failure, message=told.message, remedy=told.remedy)
+            error = self.without_secrets(Error("", failure.message, failure.remedy))
+            self.bench.failures[i] = replace(failure, message=error.message, remedy=error.remedy)
 
     def _save(self) -> None:
         if self.path is None:
@@ -88,5 +88,5 @@ class BenchJob(Task):
             write(dumps(self.bench), self.path)
             self.unsaved = ""
         except SettingsError as exc:
-            # What was measured is still there, and can be downloaded.
+            # The measurements are still in memory, and can be downloaded.
             self.unsaved = exc.message

@@ -1,4 +1,4 @@
-"""What a sweep measures: every draft at every K, temperature and rule, and the baselines beside them."""
+"""What a sweep measures: every draft at every K, temperature and rule, and the baselines."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Cell:
     """One thing to measure.
 
     Attributes:
-        draft, k, temperature, rule: of speculative decoding; a baseline has no draft, K = 0, and no use for the rule.
-        baseline: which kind of plain decoding this is; None for speculative decoding.
+        draft, k, temperature, rule: of speculative decoding; a baseline has no draft, K = 0, and does not use the rule.
+        baseline: the kind of plain decoding; None for speculative decoding.
     """
 
     draft: str
@@ -31,7 +31,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """In one line, for a list."""
+        """In one line."""
         what = self.baseline or f"{self.draft}, K = {self.k}, {self.rule}"
         return f"{what}, T = {self.temperature:g}"
 
@@ -41,14 +41,15 @@ class SweepPlan:
     """A sweep.
 
     Attributes:
-        settings: target and everything that the cells share; its draft, K, temperature, rule and early end are unused.
-        drafts, ks, temperatures, rules: what is combined. `none` among the drafts is the baseline, which is always
-            measured.
-        baselines: kinds of plain decoding, the first of which speed-ups are against.
+        settings: target and everything that the cells share; its draft, K, temperature, rule and min_confidence are not
+            used.
+        drafts, ks, temperatures, rules: each combination is a cell. The baseline is always measured, whether or not
+            `none` is among the drafts.
+        baselines: kinds of plain decoding; speed-ups are against the first.
         suite: name of the prompts.
         repeats: of each cell on each prompt.
-        warm_up: tokens that each cell decodes before it is measured, and that nothing counts.
-        min_confidence: where drafts end early; None leaves each draft its own default.
+        warm_up: tokens that each cell decodes before it is measured; they are not counted.
+        min_confidence: where drafts end early; None: each draft's own default.
     """
 
     settings: Settings
@@ -66,7 +67,7 @@ class SweepPlan:
         """Check what `Settings` does not.
 
         Raises:
-            SettingsError: nothing to combine, too much of it, or a value that no run could have.
+            SettingsError: an empty list, too many cells, or a value that no run may have.
         """
         lists = {"draft": self.drafts, "K": self.ks, "temperature": self.temperatures, "rule": self.rules}
         for what, values in lists.items():
@@ -85,7 +86,7 @@ class SweepPlan:
             self.settings_of(cell)
 
     def cells(self) -> tuple[Cell, ...]:
-        """Per temperature the baselines, then the drafts."""
+        """For each temperature the baselines, then the drafts."""
         drafts = [d for d in self.drafts if d != PLAIN]
         found: list[Cell] = []
         for temperature in self.temperatures:

@@ -1,4 +1,4 @@
-"""What a sweep says, in a sentence: the best cell with its margin, or that nothing beats plain decoding."""
+"""The result of a sweep in a sentence: the best cell with its margin, or that nothing is faster than plain decoding."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Recommendation:
     """What follows from a sweep.
 
     Attributes:
-        speculate: whether some cell is faster than the baseline beyond chance; None where that cannot be told.
-        best: the fastest cell that was measured; None before there is one.
-        words: for a person.
+        speculate: whether some cell is faster than the baseline beyond chance; None where that is not known.
+        best: the fastest cell that was measured; None if there is none.
+        words: the sentence.
     """
 
     speculate: bool | None
@@ -24,7 +24,7 @@ class Recommendation:
 
 
 def verdict(rows: Sequence[BenchRow], temperature: float) -> Recommendation:
-    """What the rows at one temperature say."""
+    """The result of the rows at one temperature."""
     found = sorted(
         (r for r in rows if r.cell.temperature == temperature and not r.cell.baseline and r.speedup),
         key=lambda r: -(r.speedup or 0.0),
@@ -34,19 +34,19 @@ def verdict(rows: Sequence[BenchRow], temperature: float) -> Recommendation:
     best = found[0]
     plain = baseline_of(rows, temperature)
     other = (plain.cell.baseline if plain else None) or "the baseline"
-    told = f"{best.cell.draft} with K = {best.cell.k}" + _rule(best, found)
+    name = f"{best.cell.draft} with K = {best.cell.k}" + _rule(best, found)
     speed = _speed(best, other)
     if (best.speedup or 0.0) <= 1:
-        return Recommendation(False, best, f"Do not speculate here: the best, {told}, is {speed}.")
+        return Recommendation(False, best, f"Do not speculate here: the best, {name}, is {speed}.")
     interval = best.speedup_interval
     if interval is None:
         return Recommendation(
-            None, best, f"{told}: {speed}, on a single prompt. More prompts would tell whether that holds."
+            None, best, f"{name}: {speed}, on a single prompt. More prompts would show whether that holds."
         )
     if interval.low <= 1:
-        words = f"No gain beyond chance: the best, {told}, is {speed}, and its interval reaches below 1."
+        words = f"No gain beyond chance: the best, {name}, is {speed}, and its interval reaches below 1."
         return Recommendation(None, best, words)
-    return Recommendation(True, best, f"{told}: {speed}.{_margin(found)}")
+    return Recommendation(True, best, f"{name}: {speed}.{_margin(found)}")
 
 
 def _rule(best: BenchRow, found: Sequence[BenchRow]) -> str:

@@ -87,7 +87,7 @@ class Bench:
     """A sweep: its plan, and what was measured of it.
 
     Attributes:
-        prompts: the suite's, as they were asked.
+        prompts: those of the suite, in order.
         machine: versions and machine, see `specviz.record.provenance`.
         started_at: seconds since the epoch. seconds: spent measuring, pauses left out.
         left_out: why a prompt cannot be decoded, by the prompt's index.
@@ -107,17 +107,17 @@ class Bench:
     @property
     def total(self) -> int:
         """Runs in the plan, without the prompts that were left out."""
-        return len(self.plan.cells()) * self._asked * self.plan.repeats
+        return len(self.plan.cells()) * self._prompts_left * self.plan.repeats
 
     @property
     def missing(self) -> int:
         """Runs that are still to be measured; those of cells that failed will not be."""
         failed = {f.cell for f in self.failures}
         done = {t.key for t in self.trials if t.cell not in failed}
-        return (len(self.plan.cells()) - len(failed)) * self._asked * self.plan.repeats - len(done)
+        return (len(self.plan.cells()) - len(failed)) * self._prompts_left * self.plan.repeats - len(done)
 
     @property
-    def _asked(self) -> int:
+    def _prompts_left(self) -> int:
         return len(self.prompts) - len(self.left_out)
 
     def to_json(self) -> dict[str, Any]:

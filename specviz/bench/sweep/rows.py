@@ -1,4 +1,4 @@
-"""From single runs to one row per cell: rates, both means, speed-ups with intervals, positions, domains."""
+"""From single runs to one row per cell: rates, two kinds of means, speed-ups with intervals, positions, domains."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from specviz.core.tally import rate
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A cell in one domain of the suite; None where nothing is known."""
+    """A cell in one domain of the suite; None where a figure is not known."""
 
     acceptance: float | None
     tokens_per_round: float | None
@@ -31,11 +31,11 @@ class Domain:
 class BenchRow:
     """A cell over all of its runs. What is not known is None.
 
-    Token-weighted means divide sums: a long answer counts as much as its tokens. Prompt-weighted ones (`…_by_prompt`)
-    are means of the prompts' own figures: each counts the same.
+    Token-weighted means divide sums: a long answer weighs as much as its tokens. Prompt-weighted means (`…_by_prompt`)
+    are means of the figures of each prompt: every prompt weighs the same.
 
     Attributes:
-        prompts, trials, tokens: how much it is the mean of. rounds, drafted: sums.
+        prompts, trials, tokens: how many the means are over. rounds, drafted: sums.
         acceptance: accepted / tested, with its interval.
         accepted_per_round: the mean accepted length; `tokens_per_round` has the resampled or bonus token too.
         tokens_per_second: without first rounds. spread: quartiles of the single runs.
@@ -43,9 +43,9 @@ class BenchRow:
         speedup_per_call: the same against one call per token, where that was measured.
         proposed, reached, kept: per position of the block.
         split: sums of the steady rounds, in ms.
-        same_text: at temperature 0, on how many of the prompts the output is the baseline's own, of how many.
+        same_text: at temperature 0, (runs whose output equals the baseline's, runs that were compared).
         guarantee: of its runs; the worst where they differ.
-        failure: why it is not, or not wholly, measured.
+        failure: why it is not, or not completely, measured.
     """
 
     cell: Cell

@@ -1,7 +1,7 @@
 """The sweep: every cell on every prompt, in random order, with the baselines among them.
 
-Machines drift: they warm up, and others use them. So no cell is measured in one go. For each prompt all cells take
-their turn in an order of its own, and a speed-up compares runs of the same prompt, minutes apart at most.
+Machines drift: they warm up, and other programs use them. So the runs of a cell are spread over the sweep: for each
+prompt, all cells run once in a random order, and a speed-up compares runs of the same prompt, minutes apart at most.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PAUSE_S = 0.05
 
 
 def baselines_of(settings: Settings) -> tuple[Baseline, ...]:
-    """The kinds of plain decoding that a target has, the one that speed-ups are against first."""
+    """The kinds of plain decoding that a target has; speed-ups are against the first."""
     if settings.target.startswith("openai:"):
         return ("streaming", "one call per token")
     if settings.simulated_rtt_ms:
@@ -39,19 +39,19 @@ def baselines_of(settings: Settings) -> tuple[Baseline, ...]:
 
 
 def new_bench(plan: SweepPlan, prompts: Sequence[BenchPrompt]) -> Bench:
-    """A sweep of which nothing is measured yet."""
+    """A sweep before its first run."""
     return Bench(plan, tuple(prompts), machine=versions() | machine(), started_at=time.time())
 
 
 @dataclass(slots=True)
 class Sweep:
-    """Measures what is missing of a bench, and puts it there; cells that have failed before are tried again.
+    """Measures what is missing in a bench, and adds it; cells that failed before are tried again.
 
     Attributes:
         open_pair: makes a drafter and a target for settings; called once per draft. All drafts stay loaded.
-        on_progress: told of every run before it begins, and of the waits in front of it.
-        cancelled: asked all the time; what is done by then stays.
-        paused: asked between runs.
+        on_progress: called before every run, and while a model loads.
+        cancelled: called often; ends the sweep, and what is measured stays.
+        paused: called between runs.
     """
 
     bench: Bench
@@ -67,19 +67,19 @@ class Sweep:
     _conversations: Conversations = field(init=False)
 
     def __post_init__(self) -> None:
-        """Conversations that were written before the sweep was cut short go on as they were."""
+        """Take over the conversations that an interrupted sweep has written."""
         self._conversations = Conversations(self.on_progress, self.cancelled)
         for prompt, answers in self.bench.answers.items():
             self._conversations.know(self.bench.prompts[prompt].before, answers)
 
     def run(self) -> Iterator[Trial | Failure]:
-        """Measure until nothing is missing or it is cancelled; closes the pairs at the end.
+        """Measure until nothing is missing or it is cancelled; the pairs are closed at the end.
 
         Yields:
             Each new trial or failure, already in the bench.
 
         Raises:
-            SpecvizError: the target cannot be had.
+            SpecvizError: the target cannot be opened.
         """
         try:
             yield from self._all()
@@ -91,7 +91,7 @@ class Sweep:
 
     def _all(self) -> Iterator[Trial | Failure]:
         done = {t.key for t in self.bench.trials}
-        # A server that was down, or a download that broke off, may do better this time.
+        # A server that was down, or a download that failed, may work this time.
         self.bench.failures.clear()
         failed: set[int] = set()
         for key in order(self.bench):
@@ -116,7 +116,7 @@ class Sweep:
             raise StoppedError("The sweep was stopped.")
 
     def _measured(self, key: tuple[int, int, int]) -> Trial | Failure | None:
-        """One run; None where its prompt fits nothing and is left out."""
+        """One run; None where its prompt does not fit into the context and is left out."""
         number, prompt, _ = key
         plan = self.bench.plan
         cell = plan.cells()[number]
@@ -154,7 +154,7 @@ class Sweep:
     def _pair(self, cell: Cell) -> Pair:
         plan = self.bench.plan
         if cell.baseline:
-            # A remote target may have its tokenizer from the draft: no target without one.
+            # A remote target may take its tokenizer from the draft, so it is opened with one.
             draft = next((d for d in plan.drafts if d != PLAIN and self._is_open(d)), plan.drafts[0])
             cell = replace(cell, draft=draft)
         settings = plan.settings_of(cell)
@@ -164,37 +164,37 @@ class Sweep:
         return self._pairs[key]
 
     def _is_open(self, draft: str) -> bool:
-        """Drafts that cannot be had must not take the baseline with them."""
+        """Whether the draft did not fail: the baseline must not fail with it."""
         failed = {self.bench.plan.cells()[f.cell].draft for f in self.bench.failures}
         return draft not in failed
 
-    def _prepared(self, pair: Pair, cell: Cell, prompt: int) -> bool:
-        asked, plan = self.bench.prompts[prompt], self.bench.plan
+    def _prepared(self, pair: Pair, cell: Cell, number: int) -> bool:
+        prompt, plan = self.bench.prompts[number], self.bench.plan
         try:
             settings = replace(plan.settings_of(cell), k=max(plan.ks))
-            before = self._conversations.before(asked.before, lambda: self._answering(cell), settings)
-            _, self._ids[prompt] = prepare(pair.target, plan.settings, asked.text, before)
+            before = self._conversations.before(prompt.before, lambda: self._answering(cell), settings)
+            _, self._ids[number] = prepare(pair.target, plan.settings, prompt.text, before)
             if before:
-                self.bench.answers[prompt] = tuple(answer for _, answer in before)
+                self.bench.answers[number] = tuple(answer for _, answer in before)
         except PromptError as exc:
-            self.bench.left_out[prompt] = exc.message
+            self.bench.left_out[number] = exc.message
             return False
         return True
 
     def _answering(self, cell: Cell) -> Pair:
-        """The pair of the cell as it is at temperature 0."""
+        """The pair of the cell at temperature 0."""
         return self._pair(replace(cell, temperature=0.0, rule="probabilistic"))
 
 
 def _key(settings: Settings) -> tuple[object, ...]:
-    """What a pair depends on: of a remote target, the way to verify follows from temperature and rule."""
+    """What a pair depends on: the way of a remote target follows from temperature and rule."""
     if settings.target.startswith("openai:"):
         return settings.draft, settings.temperature, settings.rule
     return (settings.draft,)
 
 
 def order(bench: Bench) -> Iterator[tuple[int, int, int]]:
-    """Keys of all runs, in the order in which they are measured: the same for the same seed, so that a sweep goes on.
+    """Keys of all runs in the order of measuring: the same for the same seed, so that a sweep can be resumed.
 
     Yields:
         Indices of cell and prompt, and the number of the repeat.
@@ -208,5 +208,5 @@ def order(bench: Bench) -> Iterator[tuple[int, int, int]]:
 
 
 def seconds_left(bench: Bench) -> float | None:
-    """How long the rest takes if it goes on like this; None before the first run."""
+    """How long the rest takes at the mean time of the runs so far; None before the first run."""
     return bench.seconds / len(bench.trials) * bench.missing if bench.trials else None

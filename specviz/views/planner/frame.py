@@ -20,7 +20,7 @@ def baseline(measured: Measured, against: Against) -> str:
     """The name of the baseline."""
     if against == "one call per token":
         return against
-    return "streaming" if measured.holds_way else "plain decoding"
+    return "streaming" if measured.network_included else "plain decoding"
 
 
 def k_axis(ks: Sequence[int]) -> dict[str, Any]:

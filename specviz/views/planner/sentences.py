@@ -124,7 +124,7 @@ def about(measured: Measured) -> str:
 def warnings(measured: Measured, costs: Costs, against: Against) -> list[str]:
     """What limits the numbers, in sentences."""
     sentences = []
-    if measured.holds_way:
+    if measured.network_included:
         sentences.append(
             "The server does not report how much of a call was network: the measured times contain the network "
             "already, and the round trip chosen here is added to them."
@@ -136,7 +136,7 @@ def warnings(measured: Measured, costs: Costs, against: Against) -> list[str]:
         sentences.append(f"Blocks are shorter than K = {measured.k}: costs are computed for their mean, {mean} tokens.")
     if not measured.assumed and abs(costs.draft_ms - measured.draft_ms) > 1e-6 + 0.01 * measured.draft_ms:
         sentences.append(f"The draft speed is the one chosen here; {ms(measured.draft_ms)} was measured.")
-    if against == "one call per token" and not measured.holds_way and not costs.rtt_ms:
+    if against == "one call per token" and not measured.network_included and not costs.rtt_ms:
         sentences.append(f"Without a round trip, one call per token equals {baseline(measured, 'streaming')}.")
     return sentences
 

@@ -225,7 +225,7 @@ def test_the_maps_hold_the_speed_up_of_every_cell(way) -> None:
 
 
 def test_a_call_of_a_server_is_a_plain_token_with_the_way_in_it() -> None:
-    known, costs = _counted((80,), per_call_ms=160.0, holds_way=True), Costs(20.0, 10.0)
+    known, costs = _counted((80,), per_call_ms=160.0, network_included=True), Costs(20.0, 10.0)
     assert baseline_ms(known, costs, "streaming") == 100
     assert baseline_ms(known, costs, "one call per token") == 180
 
@@ -354,13 +354,13 @@ def test_a_simulated_network_is_in_no_time_but_is_told() -> None:
     state = _story(baseline_tps=20.0, per_call_tps=5.0, network=(150.0, 0.0)).state()
     known = from_run(state)
     assert known.rtt_ms == 150 and known.verify.points == ((0, 40), (4, 30))
-    assert known.per_call_ms is None and not known.holds_way
+    assert known.per_call_ms is None and not known.network_included
     assert speedup(known, 4, Costs(150.0, 2.5)) == pytest.approx(state.latest.speedup, rel=0.03)
 
 
 def test_a_server_whose_calls_nobody_divided_has_the_way_in_them() -> None:
     known = from_run(_story(way="scoring", per_call_tps=8.0).state())
-    assert known.holds_way and known.per_call_ms == 125 and known.way == "scoring"
+    assert known.network_included and known.per_call_ms == 125 and known.way == "scoring"
     assert known.verify.points == ((0, 115), (4, 30))
 
 

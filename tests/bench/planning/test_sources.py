@@ -80,7 +80,7 @@ def test_calls_that_nobody_divided_hold_the_way() -> None:
     made.trials = [_trial(i, cell.k, 0, 1.0) for i, cell in enumerate(made.plan.cells())]
     made.trials[1] = dataclasses.replace(made.trials[1], steady_ms=100 * 300.0)
     (known,) = from_bench(made)
-    assert known.holds_way and known.way == "scoring"
+    assert known.network_included and known.way == "scoring"
     assert (known.plain_ms, known.per_call_ms) == pytest.approx((105, 300))
     assert dict(known.verify.points) == pytest.approx({0: 295, 2: 110})
 
