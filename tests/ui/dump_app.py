@@ -1,4 +1,4 @@
-"""The Live page, which after each of its runs writes down every text that its session state holds."""
+"""The Live page, which writes every text in its session state to a file after each page run."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The Live page over scripted runs, for tests and for looking at states that are hard to come by."""
+"""The Live page over scripted runs, for tests and for states that are hard to reach."""
 
 import sys
 from pathlib import Path

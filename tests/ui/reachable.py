@@ -1,4 +1,4 @@
-"""Every text that can be reached from a value: what a dump of it, of any kind, could show."""
+"""Every text that can be reached from a value, and so could be in a dump of it."""
 
 from __future__ import annotations
 

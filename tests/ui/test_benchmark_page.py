@@ -64,7 +64,7 @@ def _measured(page: AppTest) -> None:
     _until(page, lambda: any("Measured:" in s.value for s in (*page.success, *page.warning)))
 
 
-def test_the_empty_page_says_what_it_is_for_and_how_much_is_asked_for(page: AppTest) -> None:
+def test_the_empty_page_says_what_it_is_for_and_how_many_runs_are_planned(page: AppTest) -> None:
     assert "Which draft, which K?" in _said(page)
     assert not _button(page, "Measure").disabled and _button(page, "Cancel").disabled
     _small(page)
@@ -82,7 +82,7 @@ def test_a_sweep_fills_the_table_says_a_verdict_and_is_saved(page: AppTest, tmp_
     assert not _button(page, "Measure").disabled and _button(page, "Pause").disabled
 
 
-def test_paused_cancelled_and_gone_on_with(page: AppTest, tmp_path: Path) -> None:
+def test_a_benchmark_can_be_paused_cancelled_and_continued(page: AppTest, tmp_path: Path) -> None:
     _small(page)
     page.number_input(key="bench_rtt").set_value(25)  # so that there is time to press a button
     page.run()
@@ -126,12 +126,12 @@ def test_two_saved_ones_are_compared(page: AppTest, tmp_path: Path) -> None:
         ("bench_domains", "choose at least one domain"),
     ],
 )
-def test_a_form_that_asks_for_nothing_says_what_is_missing(page: AppTest, key: str, says: str) -> None:
+def test_a_form_without_a_choice_says_what_is_missing(page: AppTest, key: str, says: str) -> None:
     page.multiselect(key=key).set_value([]).run()
     assert says in _said(page) and _button(page, "Measure").disabled
 
 
-def test_a_draft_that_means_nothing_is_refused_and_what_was_measured_stays(page: AppTest) -> None:
+def test_an_unknown_draft_is_refused_and_the_results_stay(page: AppTest) -> None:
     _small(page)
     _measured(page)
     page.session_state["bench_drafts_toy"] = ["ngram", "model:<b>no</b>/such"]
@@ -141,7 +141,7 @@ def test_a_draft_that_means_nothing_is_refused_and_what_was_measured_stays(page:
     assert len(page.dataframe[0].value) == 5
 
 
-def test_what_is_no_benchmark_is_refused(page: AppTest, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_benchmark_is_refused(page: AppTest, tmp_path: Path) -> None:
     folder = tmp_path / "cache" / "benchmarks"
     folder.mkdir(parents=True)
     (folder / "other.json").write_text(json.dumps({"schema": "something else"}))
@@ -150,7 +150,7 @@ def test_what_is_no_benchmark_is_refused(page: AppTest, tmp_path: Path) -> None:
     assert "This is not a saved benchmark" in _said(page)
 
 
-def test_several_temperatures_and_rules_are_told_one_at_a_time(page: AppTest) -> None:
+def test_several_temperatures_and_rules_are_shown_one_at_a_time(page: AppTest) -> None:
     _small(page)
     page.multiselect(key="bench_temperatures").set_value([0.0, 1.0])
     page.multiselect(key="bench_rules").set_value(["probabilistic", "threshold"]).run()

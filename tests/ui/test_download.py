@@ -1,4 +1,4 @@
-"""When the download button sends its text; what the browser does with it is tested in Chromium."""
+"""When the download button sends its text; the browser's part is tested in Chromium."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def draw(session: dict[str, Any], ask: dict[str, Any] | None) -> None:
     download.show_download("Save it", lambda: "a text", name="it.txt", help="why", key="save")
 
 
-def test_the_text_is_sent_when_it_is_asked_for_and_once(session: dict[str, Any], sent: list[dict[str, Any]]) -> None:
+def test_the_text_is_sent_once_on_request(session: dict[str, Any], sent: list[dict[str, Any]]) -> None:
     draw(session, None)
     for times in (1, 1, 2):  # told of twice, and asked again before the answer can have come
         draw(session, {"asked": "q1", "times": times})
@@ -40,7 +40,7 @@ def test_the_text_is_sent_when_it_is_asked_for_and_once(session: dict[str, Any],
     assert "a text" not in str(session), "nothing is kept"
 
 
-def test_an_answer_that_was_lost_is_given_again_and_a_new_question_is_answered(
+def test_a_lost_answer_is_sent_again_and_a_new_request_is_answered(
     session: dict[str, Any], sent: list[dict[str, Any]]
 ) -> None:
     draw(session, {"asked": "q1", "times": 1})

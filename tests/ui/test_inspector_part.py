@@ -13,7 +13,7 @@ from tests.ui.test_live_page import _components, _page, _run, _until_done, _visi
 
 
 def _chosen(page: AppTest, node_id: int | None) -> dict:
-    """What a click leads to, and the message that answers it."""
+    """The choice after a click, and the message that answers it."""
     visit = _visit(page)
     visit.view.selection = Selection(visit.run.id, node_id, visit.view.selection.at + 1)
     page.run()
@@ -26,7 +26,7 @@ def hostile() -> AppTest:
     return _until_done(_run(_page(), "hostile"))
 
 
-def test_nothing_is_told_until_a_token_is_chosen(hostile: AppTest) -> None:
+def test_no_detail_is_sent_until_a_token_is_chosen(hostile: AppTest) -> None:
     told = _components(hostile)["specviz_inspector"]
     assert told["items"] == [] and told["selected"] is None and len(json.dumps(told)) < 120
 
@@ -46,7 +46,7 @@ def test_hostile_tokens_reach_the_inspector_as_data(hostile: AppTest) -> None:
     assert _chosen(hostile, None)["items"] == []
 
 
-def test_a_poll_without_a_change_tells_nothing_anew(hostile: AppTest) -> None:
+def test_a_poll_without_a_change_sends_no_detail(hostile: AppTest) -> None:
     visit = _visit(hostile)
     first = _chosen(hostile, 3)
     view = visit.view.inspector_view

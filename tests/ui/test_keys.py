@@ -1,4 +1,4 @@
-"""Keys of a visitor: covered on the way in, held for one address, found from nowhere else."""
+"""Keys of a visitor: encrypted by the browser, kept for one address, not reachable from elsewhere."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ KEY = "sk-planted-0123456789"
 
 
 def covered(key: str, pad: Pad) -> dict[str, object]:
-    """As key.js covers it."""
+    """As key.js encrypts it."""
     data = key.encode()
     return {"number": pad.number, "key": bytes(a ^ b for a, b in zip(data, pad.noise, strict=False)).hex()}
 
 
-def test_a_covered_key_comes_out_and_its_pad_is_used_up() -> None:
+def test_an_encrypted_key_is_decrypted_and_its_pad_is_used_up() -> None:
     keys = Keys()
     pad = keys.pad
     sent = covered(KEY, pad)
@@ -48,7 +48,7 @@ def test_only_the_number_of_the_pad_that_is_shown_drops_a_key(sent: object) -> N
     assert keys.get(URL)
 
 
-def test_what_an_older_session_was_sent_fits_no_newer_one() -> None:
+def test_a_key_for_the_pad_of_an_older_session_is_ignored() -> None:
     old, new = Keys(), Keys()
     sent = covered(KEY, old.pad)
     old.take(URL, sent)
@@ -70,14 +70,14 @@ def test_a_key_is_for_one_address() -> None:
 @pytest.mark.parametrize(
     "sent", [None, True, "text", {}, {"number": 0}, {"number": 0, "key": "zz"}, {"number": 0, "key": 7}]
 )
-def test_what_the_field_never_sends_is_ignored(sent: object) -> None:
+def test_malformed_messages_are_ignored(sent: object) -> None:
     keys = Keys()
     keys.take(URL, sent)
     assert keys.get(URL) is None
 
 
 @pytest.mark.parametrize("typed", ["two words", "line\r\nX-Evil: 1", "schlüssel", "tab\there", ""])
-def test_what_cannot_stand_in_a_header_is_no_key_and_is_not_repeated(typed: str) -> None:
+def test_what_cannot_be_in_a_header_is_not_a_key_and_is_not_repeated(typed: str) -> None:
     keys = Keys()
     with pytest.raises(SettingsError) as told:
         keys.take(URL, covered(typed, keys.pad))
@@ -91,7 +91,7 @@ def test_a_message_longer_than_the_pad_is_ignored() -> None:
     assert keys.get(URL) is None
 
 
-def test_nothing_of_it_prints() -> None:
+def test_no_representation_shows_a_key() -> None:
     keys = Keys()
     pad = keys.pad
     keys.take(URL, covered(KEY, pad))

@@ -84,7 +84,7 @@ def test_more_jitter_than_round_trip_is_cut_and_said() -> None:
     assert _network(_until_done(_run(page, "talk"))) == (0, 0)
 
 
-def test_a_value_that_comes_with_the_click_on_run_counts() -> None:
+def test_a_value_typed_right_before_the_click_on_run_is_used() -> None:
     page = _page()
     page.slider(key=RTT).set_value(60.0)
     assert _network(_run(page, "talk")) == (60, 0)

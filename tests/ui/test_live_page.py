@@ -164,7 +164,7 @@ def test_an_empty_prompt_is_refused_and_everything_is_kept(prompt: str) -> None:
     assert not page.error, "a run that starts takes the complaint away"
 
 
-def test_a_refusal_goes_once_its_cause_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_disappears_once_its_cause_is_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPECVIZ_TARGET", "nowhere/nothing")
     page = _run(_page(), "talk")
     assert page.error
@@ -187,7 +187,7 @@ def test_a_refusal_goes_once_its_cause_is_mended(monkeypatch: pytest.MonkeyPatch
         ("toy", "toy", ("toy", "toy")),
     ],
 )
-def test_typed_names_are_completed_and_titles_understood(
+def test_typed_names_are_completed_and_titles_are_understood(
     monkeypatch: pytest.MonkeyPatch, target: str, draft: str, meant: tuple[str, str]
 ) -> None:
     monkeypatch.setattr(FakeCatalog, "fetched", False)
@@ -201,7 +201,7 @@ def test_typed_names_are_completed_and_titles_understood(
         assert "135 M parameters" in _said(page), "what the list says about a model is said about a typed one"
 
 
-def test_a_draft_that_nobody_chose_follows_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_default_draft_follows_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
     page = _page()
     draft = page.selectbox(key="draft")
@@ -219,7 +219,7 @@ def test_a_draft_that_nobody_chose_follows_the_target(monkeypatch: pytest.Monkey
     assert page.selectbox(key="draft").value == "ngram", "what was chosen stays"
 
 
-def test_a_default_further_down_the_list_gives_way_without_a_complaint(
+def test_a_default_further_down_the_list_is_replaced_without_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(policies, "_shown_default_value_warning", False)
@@ -233,7 +233,7 @@ def test_a_default_further_down_the_list_gives_way_without_a_complaint(
     assert "default value" not in caplog.text and not page.exception
 
 
-def test_a_target_that_comes_with_the_click_brings_its_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_typed_right_before_the_click_gets_its_default_draft(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
     page = _page()
     page.selectbox(key="target").set_value("toy")
@@ -272,7 +272,7 @@ def test_an_unknown_name_is_refused_and_the_run_before_stays(monkeypatch: pytest
     assert _visit(page).run is before and page.metric
 
 
-def test_a_bug_on_run_is_told_and_the_page_stays(
+def test_a_bug_on_run_is_shown_and_the_page_stays(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object, **__: object) -> None:
@@ -338,7 +338,7 @@ def test_an_empty_output_is_said_with_its_reason(reason: str, said: str) -> None
     assert page.warning[0].value.startswith("There is no text: " + said)
 
 
-def test_stop_ends_the_run_and_says_so() -> None:
+def test_stop_ends_the_run_and_the_page_says_so() -> None:
     page = _run(_page(), "endless")
     page.button[1].click().run()
     page = _until_done(page)
@@ -360,7 +360,7 @@ def test_changes_while_a_run_goes_on_are_for_the_next_run() -> None:
     assert _visit(page).run.settings.rule == "threshold"
 
 
-def test_tau_is_asked_for_only_where_it_matters() -> None:
+def test_tau_is_shown_only_for_the_rule_threshold() -> None:
     page = _page()
     assert "tau" not in [s.key for s in page.slider]
     page.selectbox(key="rule").set_value("threshold").run()

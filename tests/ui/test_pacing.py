@@ -1,4 +1,4 @@
-"""The controls of pace and pause, by their model; a page run of AppTest is one look."""
+"""The controls of pace and pause, by the page's model; a page run of AppTest is one poll."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _rounds(page: AppTest) -> int:
 
 
 def _line(page: AppTest) -> str:
-    """What stands over the bar."""
+    """The text over the bar."""
     return "\n".join(str(p.proto.text) for p in page.get("progress"))
 
 
@@ -96,7 +96,7 @@ def test_a_paused_run_stands_still_and_says_where_the_models_are() -> None:
     assert _rounds(page) > rounds and "Paused" not in _line(page)
 
 
-def test_a_step_pauses_and_shows_exactly_one_round_more(clock: list[float]) -> None:
+def test_a_step_pauses_and_shows_exactly_one_more_round(clock: list[float]) -> None:
     page = _start(_page())
     _press(page, "Pause")
     for _ in range(3):
@@ -190,7 +190,7 @@ def test_a_reload_finds_the_pace_and_the_pause() -> None:
     assert heir is not None and heir.pacing == "1" and heir.run is not None and heir.run.pace.paused
 
 
-def test_one_click_that_is_told_of_twice_is_one_step(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_click_that_is_reported_twice_is_one_step(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     visit = _visit(_start(_choose(_page(), "step")))
     drawn = visit.steps
     monkeypatch.setattr("specviz.ui.session._REPEAT_S", float("inf"))
@@ -214,7 +214,7 @@ def _clicks_as_fast_as_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_HOLD_REPEAT_S", 0.0)
 
 
-def test_a_click_that_is_told_of_twice_does_not_undo_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_click_that_is_reported_twice_does_not_undo_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_HOLD_REPEAT_S", 60.0)
     visit = session.Visit()
     assert [visit.is_repeat() for _ in range(3)] == [False, True, True]

@@ -74,7 +74,7 @@ def test_the_first_values_are_those_that_were_measured() -> None:
     assert passes == pytest.approx([127, 180], abs=0.5)
 
 
-def test_a_slider_turns_the_verdict_and_everything_with_it_at_once() -> None:
+def test_a_slider_changes_the_verdict_and_all_charts_at_once() -> None:
     page = _planner()
     before = _figures(page)
     page = _slide(page, "rtt_hand", 150.0)
@@ -90,8 +90,8 @@ def test_a_slider_turns_the_verdict_and_everything_with_it_at_once() -> None:
     assert _verdict(page).startswith("**Do not speculate here")
 
 
-def test_a_slider_whose_end_moves_below_its_value_goes_along() -> None:
-    """The slowest draft that can be asked about is as slow as the target; verifying more is never cheaper."""
+def test_a_slider_follows_an_end_that_moves_below_its_value() -> None:
+    """The slowest draft of the slider is as slow as the target; verifying more is never cheaper."""
     page = _slide(_planner(), "draft_hand", 50.0)
     page = _slide(page, "plain", 200.0)
     assert (page.slider(key="planner_draft_hand").value, page.slider(key="planner_draft_hand").max) == (50, 200)
@@ -103,7 +103,7 @@ def test_a_slider_whose_end_moves_below_its_value_goes_along() -> None:
     assert page.slider(key="planner_of_17").value == 9
 
 
-def test_streamlit_complains_of_no_first_value_beside_one_in_the_state(
+def test_streamlit_warns_of_no_first_value_beside_one_in_the_state(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(policies, "_shown_default_value_warning", False)
@@ -114,7 +114,7 @@ def test_streamlit_complains_of_no_first_value_beside_one_in_the_state(
     assert "default value" not in caplog.text
 
 
-def test_a_draft_that_is_never_right_is_not_worth_it_however_fast() -> None:
+def test_a_draft_that_is_never_accepted_does_not_pay_at_any_speed() -> None:
     page = _slide(_slide(_planner(), "alpha", 0.0), "draft_hand", 0.0)
     assert _verdict(page).startswith("**Do not speculate here: at best ")
     assert "Neither another round trip nor a faster draft changes that." in _verdict(page)
@@ -162,7 +162,7 @@ def test_a_run_behind_a_simulated_network_begins_at_its_round_trip() -> None:
     assert float(_cards(page)["Speed-up"].split()[0]) == pytest.approx(_visit(page).run.state.done.speedup, rel=0.06)
 
 
-def test_a_servers_calls_hold_the_way_and_its_bill_can_be_asked_for() -> None:
+def test_a_servers_calls_contain_the_network_and_its_bill_is_computed() -> None:
     page = _after(_planner(), "remote")
     assert "is added to them" in _said(page) and "streaming" in _verdict(page)
     assert page.selectbox[0].value == "prefixes"
@@ -245,7 +245,7 @@ def test_a_saved_prediction_is_a_source() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"no JSON <b>", b'{"schema": "specviz.predict/1"}', b'{"schema": "<script>"}'])
-def test_a_file_that_is_neither_is_an_error_and_not_the_end(data: bytes) -> None:
+def test_a_file_of_another_kind_is_an_error_and_the_page_stays(data: bytes) -> None:
     page = _upload(_from_file(), data)
     assert page.error and not re.search(r"(?<!\\)<(b|script)>", page.error[0].value)
     page.radio(key="planner_source").set_value("hand").run()
@@ -261,7 +261,7 @@ def test_a_hostile_name_in_a_file_is_text() -> None:
     assert all("\u202e" not in option for option in page.selectbox(key="planner_row").options)
 
 
-def test_the_page_is_in_the_menu_and_its_values_stay_while_another_page_is_looked_at(toy: None) -> None:
+def test_the_page_is_in_the_menu_and_its_values_stay_while_another_page_is_open(toy: None) -> None:
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE_S).run()
     assert "Planner" in {link.proto.label for link in page.get("page_link")}
     page.switch_page("pages/2_Planner.py").run()

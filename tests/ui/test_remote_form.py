@@ -52,7 +52,7 @@ def _said(page: AppTest) -> str:
 
 
 def _in_session_state(page: AppTest) -> str:
-    """Every text that hangs on the session state, widgets and their callbacks included."""
+    """Every text that can be reached from the session state, with widgets and their callbacks."""
     return texts(page.session_state._state._state)
 
 
@@ -109,7 +109,7 @@ def test_what_is_chosen_reaches_the_run() -> None:
     )  # fmt: skip
 
 
-def test_values_that_come_with_the_click_reach_the_run() -> None:
+def test_values_typed_right_before_the_click_reach_the_run() -> None:
     page = _page("openai:old", URL)
     page.text_input(key="remote_model").set_value("new")
     page.text_input(key="base_url").set_value("http://127.0.0.1:9/v1")
@@ -139,14 +139,14 @@ def test_a_url_with_a_secret_in_it_is_refused_and_the_secret_is_gone(typed: str,
     assert "sk-planted" not in _in_session_state(page), "Streamlit's record of what was typed lasts for one run"
 
 
-def test_what_is_left_of_a_refused_url_can_be_used() -> None:
+def test_the_rest_of_a_refused_url_can_be_used() -> None:
     page = _page("openai:llama", "http://user:sk-planted-0123@127.0.0.1:8000/v1")
     page.text_area(key="prompt").set_value("talk")
     _button(page, "Run").click().run()
     assert not page.error and _visit(page).run.settings.base_url == URL
 
 
-def test_what_is_no_address_is_told_at_the_field() -> None:
+def test_an_invalid_address_is_an_error_at_the_field() -> None:
     page = _page("openai:llama", "somewhere")
     assert "no http" in page.error[0].value.replace("\\", "")
     page.text_input(key="base_url").set_value(URL).run()
@@ -174,7 +174,7 @@ def test_a_key_to_cerebras_means_its_address(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _field(page: AppTest) -> dict[str, Any]:
-    """What the key's field was sent last."""
+    """The last data of the key field."""
     import json
 
     def found(block: Any) -> Iterator[Any]:
@@ -224,7 +224,7 @@ def test_another_address_gets_no_key() -> None:
     ("model", "light"),
     [("scores", "green-[●] answers"), ("writes", "orange-[●] limited"), ("broken", "red-[●] failed")],
 )
-def test_a_test_of_the_target_turns_the_light(model: str, light: str) -> None:
+def test_a_test_of_the_target_changes_the_light(model: str, light: str) -> None:
     page = _page("openai:", URL, model)
     assert _lights(page) == [":gray[●] :small[not tested]"] * 2
     _button(page, "Test the target").click().run()
@@ -242,7 +242,7 @@ def test_a_test_of_the_target_turns_the_light(model: str, light: str) -> None:
         assert "saves nothing against streaming" in said
 
 
-def test_what_a_test_found_goes_with_what_it_was_about() -> None:
+def test_the_result_of_a_test_is_dropped_when_its_settings_change() -> None:
     page = _page("openai:", URL, "scores")
     _button(page, "Test the target").click().run()
     assert "answers" in _lights(page)[0]
@@ -279,7 +279,7 @@ def test_local_pairs_are_tested_too() -> None:
     assert "not tested" in _lights(page)[0] and "answers" in _lights(page)[1]
 
 
-def test_a_test_that_goes_on_shows_how_far_and_can_be_cancelled() -> None:
+def test_a_running_test_shows_its_progress_and_can_be_cancelled() -> None:
     page = _page("openai:", URL, "slow")
     _button(page, "Test the target").click().run()
     assert "testing" in _lights(page)[0]
@@ -291,7 +291,7 @@ def test_a_test_that_goes_on_shows_how_far_and_can_be_cancelled() -> None:
 
 
 class _Ends:
-    """A test that fails after it was looked at so often."""
+    """A test that fails after this many polls."""
 
     def __init__(self, check: Any, looks: int) -> None:
         self._check, self._looks = check, looks
@@ -320,7 +320,7 @@ def test_a_test_may_end_at_any_point_while_the_page_is_drawn(looks: int) -> None
     assert not _button(page, "Test the target").disabled and not _button(page, "Test the draft").disabled
 
 
-def test_no_test_while_a_run_goes_on_and_the_reason_is_said() -> None:
+def test_no_test_can_start_during_a_run_and_the_reason_is_shown() -> None:
     page = _page("openai:", URL, "scores")
     page.text_area(key="prompt").set_value("endless")
     _button(page, "Run").click().run()
@@ -368,7 +368,7 @@ def test_a_reload_keeps_the_key() -> None:
     assert heir.keys.get(URL).value == KEY and visit.keys.get(URL) is None
 
 
-def test_nothing_of_a_visit_is_found_from_session_state() -> None:
+def test_nothing_of_a_visit_can_be_reached_from_session_state() -> None:
     page = _page("openai:llama", URL)
     _set_key(page)
     page.text_area(key="prompt").set_value("talk")

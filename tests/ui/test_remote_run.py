@@ -38,7 +38,7 @@ def test_the_charts_have_both_baselines_and_the_call(finished: Any) -> None:
     assert "server call" in [bar["name"] for bar in latency]
 
 
-def test_what_was_sent_can_be_seen_letter_by_letter(finished: Any) -> None:
+def test_the_sent_prompt_is_shown_exactly(finished: Any) -> None:
     (expander,) = (e for e in finished.main.expander if e.label == "What was sent")
     assert expander.code[0].value == SENT.replace("\x00", "␀").replace("\n", "↵\n").rstrip("\n")
     assert "2 tokens" in expander.caption[0].value
@@ -62,7 +62,7 @@ def test_after_a_failure_everything_stays_with_the_error_and_its_remedy_on_top()
     assert _components(page)["specviz_download"]["label"] == "Download trace"
 
 
-def test_what_was_sent_is_there_also_where_nothing_came_back() -> None:
+def test_the_sent_prompt_is_shown_also_without_an_answer() -> None:
     page = _until_done(_run(_page(), "remote fails at once"))
     assert "Check the key" in page.error[0].value and not page.metric
     assert [e.label for e in page.main.expander] == ["What was sent"]

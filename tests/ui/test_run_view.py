@@ -1,4 +1,4 @@
-"""What is polled at which stage of a run, and what is read out, by the model of the page."""
+"""What is polled and what is read out at each stage of a run, by the page's model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.ui.test_live_page import _components, _page, _run, _until_done, _visi
 
 @pytest.fixture
 def polls(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds between polls of each fragment of a run that the last page run has declared to be polled."""
+    """The poll intervals, in seconds, of the fragments that the last page run has declared."""
     declared: list[float] = []
 
     def fragment(*, run_every: float | None) -> Callable[[Callable[[], None]], Callable[[], None]]:
@@ -42,7 +42,7 @@ def test_before_a_run_begins_only_the_wait_is_polled(polls: list[float]) -> None
     assert polls == [run_view.NUMBERS_POLL_S]
 
 
-def test_while_the_baseline_is_measured_the_page_takes_no_less_than_from_the_run_of_a_slow_target(
+def test_during_the_baseline_the_page_polls_as_during_the_run_of_a_slow_target(
     polls: list[float],
 ) -> None:
     _run(_page(), "baseline")
@@ -60,7 +60,7 @@ def test_a_run_that_has_begun_is_polled_and_one_that_has_ended_is_not(polls: lis
 
 
 @pytest.mark.parametrize(("plain_tps", "slower"), [(60.0, 1), (None, 1), (8.0, 2)])
-def test_a_slow_target_is_looked_at_half_as_often_until_it_is_to_stop(
+def test_a_slow_target_is_polled_half_as_often_until_stop(
     polls: list[float], plain_tps: float | None, slower: int
 ) -> None:
     page = _run(_page(), "talk")

@@ -1,4 +1,4 @@
-"""What the page is served with: the settings that a person gets who starts it as the README says."""
+"""The server settings of a page that is started as the README says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
 
 
-def test_only_this_machine_is_served_and_nobody_is_told() -> None:
+def test_the_page_listens_on_this_machine_only_and_reports_nothing() -> None:
     assert CONFIG["server"]["address"] == "127.0.0.1" and CONFIG["browser"]["gatherUsageStats"] is False
 
 

@@ -33,7 +33,7 @@ def test_a_visitor_who_is_back_within_the_grace_keeps_it() -> None:
     assert visit.run.stops == 0
 
 
-def test_a_reload_takes_the_run_along_and_the_old_session_cannot_stop_it() -> None:
+def test_a_reload_keeps_the_run_and_the_old_session_cannot_stop_it() -> None:
     visit = _visit()
     run, token = visit.run, visit.token
     timer = visit.left(grace_s=0.05)
@@ -73,7 +73,7 @@ def test_a_refused_start_changes_nothing() -> None:
     assert visit.run is before and before.stops == 0
 
 
-def test_polled_components_are_thin_and_libraries_are_whole() -> None:
+def test_polled_components_are_small_and_libraries_are_complete() -> None:
     thin = assets.start("vis", "tree")
     assert len(thin) < 1000
     library = assets.library("vis", libraries._VIS, "tree.js", "text.js")

@@ -1,4 +1,4 @@
-"""Charts as tests look at them."""
+"""Helpers for tests of charts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specviz.views.figures import Chart
 
 
 def drawn(chart: Chart) -> go.Figure:
-    """The chart as plotly's own classes take it, which check every field."""
+    """The chart as a plotly figure, whose classes check every field."""
     data = json.loads(json.dumps(chart.to_json(), allow_nan=False).replace('"@text"', '"#123456"'))
     return go.Figure(data["data"], data["layout"])
 

@@ -1,4 +1,4 @@
-"""Runs that a test writes down: events without models."""
+"""Scripted runs: events without models."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _rows(acceptance: float) -> tuple[list[float], list[float]]:
 def _candidates(
     draft: Token | None, at: int, final: Token | None, p: list[float] | None, q: list[float] | None
 ) -> tuple[Weighed, ...]:
-    """The drafted token and four others, of which the second is drawn in its place where it is refused."""
+    """The drafted token and four others; the second one is drawn in its place where it is rejected."""
     if draft is None or p is None or q is None:
         return ()
     second = (200 + at, token_name(final)) if final is not None else (301, " other")

@@ -1,4 +1,4 @@
-"""Advice only where the run's own numbers found it, and called an estimate."""
+"""Advice follows from the run's own numbers, and is called an estimate."""
 
 import pytest
 from hypothesis import given, settings
@@ -59,14 +59,14 @@ def test_the_estimate_is_what_was_counted_and_measured():
     )
 
 
-def test_where_no_plain_token_was_measured_verifying_is_taken_to_cost_the_same():
+def test_without_a_measured_plain_token_verification_time_is_assumed_constant():
     state = _run(4, [2, 1], _split(40, 60), baseline_tps=None)
     estimate = best_k(state)
     assert not estimate.verify_shrinks and estimate.gain == pytest.approx(100 / 80)
     assert "takes the same time" in wasted_drafts(state)
 
 
-def test_of_a_server_the_single_call_is_the_plain_token_and_not_the_stream():
+def test_for_a_server_the_time_of_a_plain_token_is_that_of_a_single_call():
     split = TimeSplit(100.0, 40.0, None, None, None, call_ms=60.0)
     streamed = _run(4, [2, 1], split, way="scoring", baseline_tps=200.0)
     assert not best_k(streamed).verify_shrinks
@@ -81,7 +81,7 @@ def test_a_good_k_and_cheap_drafts_are_left_alone():
     assert said.startswith("Wasted drafts: 94 %") and "hardly faster" in said and "K =" not in said
 
 
-def test_too_few_rounds_found_no_advice():
+def test_too_few_rounds_give_no_advice():
     split = _split(640, 60)
     assert best_k(_run(64, [0], split, rounds=ROUNDS_FOR_K - 1)) is None
     assert best_k(_run(64, [0], split, rounds=ROUNDS_FOR_K)) is not None
@@ -116,7 +116,7 @@ def test_the_advised_k_is_one_that_was_measured_and_never_slower(run, draft, tar
         assert "nan" not in said and "inf" not in said
 
 
-def test_drafts_that_end_early_are_taken_as_long_as_they_were():
+def test_drafts_that_end_early_count_with_their_real_length():
     story = Story()
     for _ in range(ROUNDS_FOR_K):
         story.round(["d"], 1, "x").round([], 0, "x")

@@ -84,7 +84,7 @@ def test_before_anything_is_measured_charts_say_so() -> None:
     assert {c.note for c in empty.values()} == {figures.NOTHING} and all(c.data == [] for c in empty.values())
 
 
-def test_a_hostile_name_is_no_markup_and_no_field_of_a_template() -> None:
+def test_a_hostile_name_is_neither_markup_nor_a_template_field() -> None:
     charts = charts_of(rows_of(made(HOSTILE)), 0.0, "probabilistic")
     for chart in charts.values():
         said = json.dumps([chart.data, chart.layout])
@@ -108,7 +108,7 @@ def test_many_cells_show_the_fastest_dozen() -> None:
     assert len(chart.data[0]["x"]) == 12 and "12 of 20" in chart.note
 
 
-def test_of_another_temperature_or_rule_nothing_is_shown() -> None:
+def test_rows_of_another_temperature_or_rule_are_not_shown() -> None:
     assert figures.speculative(rows(), 1.0, "probabilistic") == figures.speculative(rows(), 0.0, "greedy") == []
     plain = dataclasses.replace(made().plan, temperatures=(0.0, 1.0))
     assert len(figures.speculative(rows_of(Bench(plain, made().prompts)), 1.0, "probabilistic")) == 0

@@ -1,4 +1,4 @@
-"""The charts as deltas: what changed travels, and nothing is drawn while nothing happens."""
+"""The charts as deltas: only changed charts are sent, and none is computed without a new round."""
 
 import json
 
@@ -28,7 +28,7 @@ def test_the_first_message_has_every_chart_of_the_place_and_the_next_one_none():
         assert len(json.dumps({**idle, "shown": view.shown})) < 130
 
 
-def test_only_what_changed_travels():
+def test_only_changed_charts_are_sent():
     story = Story().round(["a", "b"], 1, "x")
     view = ChartsView("beside")
     view.delta(story.state(), "r", 0)
@@ -36,7 +36,7 @@ def test_only_what_changed_travels():
     assert _names(view.delta(story.state(), "r", 1)) == ["acceptance", "speed", "latency"], "nothing new by position"
 
 
-def test_nothing_is_drawn_until_a_round_has_ended(monkeypatch: pytest.MonkeyPatch):
+def test_charts_are_not_computed_again_before_a_round_has_ended(monkeypatch: pytest.MonkeyPatch):
     drawn = []
     monkeypatch.setitem(CHARTS, "beside", {"acceptance": lambda state: drawn.append(len(state.rounds))})
     events = Story().round(["a", "b"], 1, "x").round(["a", "b"], 1, "x").done().events
@@ -47,7 +47,7 @@ def test_nothing_is_drawn_until_a_round_has_ended(monkeypatch: pytest.MonkeyPatc
     assert drawn == [0, 1, 2, 2], "at the start, after each round, at the end"
 
 
-def test_a_browser_that_lost_messages_gets_all_that_changed_since():
+def test_a_browser_that_lost_messages_gets_all_later_changes():
     story = Story().round(["a"], 1, "x")
     view = ChartsView("beside")
     view.delta(story.state(), "r", 0)
@@ -74,7 +74,7 @@ def test_another_run_starts_afresh():
     )
 )
 def test_the_bars_equal_the_events(rounds: list[tuple[int, int]]):
-    """Whatever happens in a run, the charts show the numbers of its events."""
+    """For any run, the charts show the numbers of its events."""
     story = Story(way="prefixes", billed=(40, 4))
     for k, accepted in rounds:
         story.round(["d"] * k, accepted, "x")

@@ -31,8 +31,8 @@ def test_a_request_never_skips_ahead_nor_below_zero():
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=60))
-def test_whatever_is_lost_the_browser_ends_with_everything(messages):
-    """A model of the browser's half: apply what connects, ask for what does not."""
+def test_after_any_loss_of_messages_the_browser_has_everything(messages):
+    """A model of the browser's half: apply connected messages, request missing ones."""
     cursor, total, have, need, asked = Cursor("run"), 0, 0, None, 0
 
     def deliver(lost: bool) -> None:

@@ -1,4 +1,4 @@
-"""Each chart over a run that was written down, checked by hand."""
+"""Each chart over a scripted run, checked by hand."""
 
 import dataclasses
 
@@ -183,7 +183,7 @@ def test_the_last_ten_rounds_add_up_to_their_wall_time():
     assert chart.note == "mean 50.0 ms"
 
 
-def test_a_call_that_nobody_divides_is_one_part_and_unknown_parts_are_no_zeros():
+def test_an_undivided_call_is_one_part_and_unknown_parts_are_not_zero():
     chart = figures.latency_bars(_remote())
     assert list(traces(chart)) == ["draft", "server call", "rule", "other"]
     assert "server call (network and computing)" in traces(chart)["server call"]["hovertemplate"]
@@ -246,7 +246,7 @@ def test_names_of_models_reach_a_chart_only_as_plain_text():
         assert "<img" not in str(chart) and "<a " not in str(chart) and "\u202e" not in str(chart)
 
 
-def test_what_travels_is_small():
+def test_messages_are_small():
     story = Story(way="scoring", billed=(500, 5), per_call_tps=5.0)
     for _ in range(200):
         story.round(["a", "b", "c", "d"], 2, "b")

@@ -86,7 +86,7 @@ def said(state: RunState, node: Node) -> str:
 # By hand.
 
 
-def test_case_2_a_surer_draft_is_kept_with_p_over_q_and_resampled_from_what_is_left() -> None:
+def test_a_token_with_q_above_p_is_kept_with_p_over_q_or_resampled_from_the_residual() -> None:
     state = run(fixed_draft(Q), fixed_target(P))
     refused = first(state, "rejected", 2)
     text = said(state, refused)
@@ -121,7 +121,7 @@ def test_case_2_a_surer_draft_is_kept_with_p_over_q_and_resampled_from_what_is_l
     )
 
 
-def test_case_2_a_copied_token_has_q_one() -> None:
+def test_a_copied_token_has_q_one() -> None:
     state = run(Copies(2), fixed_target(P))
     refused = first(state, "rejected")
     assert "copied this token instead of drawing it, so q = 1; the target gives it p = 0.25. Kept with" in said(
@@ -131,20 +131,20 @@ def test_case_2_a_copied_token_has_q_one() -> None:
     assert refused.overlap == pytest.approx(0.25)
 
 
-def test_a_draft_with_no_choice_is_not_said_to_copy() -> None:
+def test_a_draft_with_one_possible_token_is_not_called_a_copy() -> None:
     state = run(fixed_draft(Q), fixed_target(P), top_k=1, rule="deterministic")
     assert shown(state, first(state, "rejected"))  # p is one-hot too: nothing to compare
     odd = replace_node(first(run(Copies(2), fixed_target(P)), "rejected"), draft_logprob=-0.2)
     assert "could only propose this token, so q = 1" in said_of(odd)
 
 
-def test_case_3_an_empty_residual_shows_none() -> None:
+def test_an_empty_residual_is_not_shown() -> None:
     state = run(fixed_draft([0, 1.0]), fixed_target([0, 1.0]))
     assert {n.status for n in state.nodes} == {"accepted", "bonus"}
     node = first(state, "accepted")
     assert said(state, node) == "The target gives it at least as much as the draft (p = 1, q = 1): always kept."
     assert node.overlap == 1.0 and column(shown(state, node), "q") == {"b": "1", "all others": "0"}
-    # Were it refused all the same, by rounding, there would be nothing that it was drawn from.
+    # If rounding rejected it all the same, the residual would be empty.
     story = run(fixed_draft(Q), fixed_target(P))
     forced = first(story, "rejected")
     forced.overlap = 1.0
@@ -152,7 +152,7 @@ def test_case_3_an_empty_residual_shows_none() -> None:
     assert said(story, sibling_of(story, forced)).endswith("scaled to 1.")
 
 
-def test_case_4_the_same_rows_are_always_kept_by_one_rule_and_seldom_by_another() -> None:
+def test_equal_rows_are_always_kept_by_one_rule_and_rarely_by_another() -> None:
     flat = [0.1] * 10
     for node in run(fixed_draft(flat), fixed_target(flat)).nodes:
         assert node.status in ("accepted", "bonus")
@@ -170,7 +170,7 @@ def test_case_4_the_same_rows_are_always_kept_by_one_rule_and_seldom_by_another(
     )
 
 
-def test_case_1_at_temperature_0_the_argmax_decides_and_the_models_own_numbers_are_drawn() -> None:
+def test_at_temperature_0_the_argmax_decides_and_untempered_numbers_are_shown() -> None:
     state = run(fixed_draft([0.6, 0.4]), fixed_target([0.3, 0.7]), temperature=0.0)
     refused = first(state, "rejected")
     assert said(state, refused) == (
@@ -178,10 +178,10 @@ def test_case_1_at_temperature_0_the_argmax_decides_and_the_models_own_numbers_a
     )
     made = shown(state, refused)
     assert made["scale"] is None and "before temperature 0" in made["table"]["caption"]
-    # Of log-probabilities in single precision, so that the rest is next to nothing and not known to be nothing.
+    # From log-probabilities in single precision, so the rest is close to 0 but not exactly 0.
     assert column(made, "p").items() >= {"a": "0.300", "b": "0.700"}.items()
     assert column(made, "q").items() >= {"a": "0.600", "b": "0.400"}.items()
-    # What the tree draws are the numbers in force, which are 0 and 1.
+    # The tree shows the numbers after the settings, which are 0 and 1.
     assert {r["token"]: (r["p"], r["q"]) for r in made["table"]["rows"][:2]} == {"a": (0, 1), "b": (1, 0)}
     drawn = sibling_of(state, refused)
     assert said(state, drawn) == "The target's most probable token, in place of “a”, which was rejected."
@@ -257,7 +257,7 @@ def test_bonus_pending_and_ignored() -> None:
 
 
 def remote(way: Way, *, known: bool = False, **options: Any) -> RunState:
-    """A run whose rounds a server judged by draws of its own, as far as events tell that."""
+    """A run whose events are those of a server that judges by its own draws."""
     state = run(fixed_draft(Q), fixed_target(P), **options)
     assert state.started is not None
     state.started = replace(state.started, way=way)
@@ -269,7 +269,7 @@ def remote(way: Way, *, known: bool = False, **options: Any) -> RunState:
 
 
 @pytest.mark.parametrize("way", ["prefixes", "generating", "scoring"])
-def test_a_servers_own_draw_is_called_that(way: Way) -> None:
+def test_a_draw_by_the_server_is_named_as_one(way: Way) -> None:
     state = remote(way)
     refused = first(state, "rejected")
     final = sibling_of(state, refused)
@@ -284,7 +284,7 @@ def test_a_servers_own_draw_is_called_that(way: Way) -> None:
     assert column(made, "p")["a"] == "0.400", "of the log-probabilities that it told"
 
 
-def test_where_a_server_tells_no_probability_only_the_drafts_are_shown() -> None:
+def test_without_probabilities_from_the_server_only_those_of_the_draft_are_shown() -> None:
     state = remote("prefixes")
     refused = first(state, "rejected")
     refused.target_alternatives, refused.target_logprob = (), None
@@ -292,7 +292,7 @@ def test_where_a_server_tells_no_probability_only_the_drafts_are_shown() -> None
     assert [kind for kind, _ in made["table"]["columns"]] == ["q"] and column(made, "q")["c"] == "0.800"
 
 
-def test_scores_that_decided_are_told_like_those_of_a_local_target() -> None:
+def test_deciding_scores_of_a_server_are_described_as_those_of_a_local_target() -> None:
     state = run(fixed_draft(Q), fixed_target(P))
     assert state.started is not None
     local = said(state, first(state, "rejected"))
@@ -318,7 +318,7 @@ def test_an_older_recording_shows_its_best_tokens_and_no_residual() -> None:
         before, after = shown(old, then), shown(new, now)
         assert before["sentence"] == after["sentence"] and before["scale"] == after["scale"]
         assert "residual" not in dict(before["table"]["columns"])
-        # A token that one side alone lists has no number of the other: n/a, never another number.
+        # A token that only one side lists has n/a for the other side.
         for kind in ("p", "q"):
             if any(k == kind for k, _ in before["table"]["columns"]):
                 told, known = column(before, kind), column(after, kind)
@@ -334,7 +334,7 @@ def test_an_older_recording_shows_its_best_tokens_and_no_residual() -> None:
         ({"q": None, "acceptance_prob": None}, "The target rejected it."),
     ],
 )
-def test_what_contradicts_itself_is_not_explained(change: dict[str, Any], words: str) -> None:
+def test_a_contradictory_event_is_not_explained(change: dict[str, Any], words: str) -> None:
     state = run(fixed_draft(Q), fixed_target(P))
     node = first(state, "rejected", 2)
     for name, value in change.items():
@@ -408,7 +408,7 @@ def close(text: str, value: float | None) -> bool:
     tau=st.sampled_from([0.05, 0.3, 0.9]),
     seed=st.integers(0, 10_000),
 )
-def test_whatever_is_said_is_so(
+def test_every_sentence_is_true(
     draft: str, rule: str, sampling: tuple[float, int, float], tau: float, seed: int
 ) -> None:
     temperature, top_k, top_p = sampling
@@ -471,7 +471,7 @@ def check_table(state: RunState, node: Node, decided: Node, context: list[int], 
         shares = [getattr(e, name) for e in every]
         if None not in shares:
             assert sum(shares) == pytest.approx(1, abs=1e-9), name
-            # The rest is no patch: what is shown never comes to more than there is.
+            # The shown probabilities never add up to more than 1.
             assert sum(shares[:-1]) <= 1 + 1e-9
     if decided.status in ("pending", "ignored"):
         return
@@ -514,7 +514,7 @@ def test_chances_are_short_where_that_is_enough() -> None:
 # Messages.
 
 
-def test_a_detail_travels_once_and_again_when_it_changes() -> None:
+def test_a_detail_is_sent_once_and_again_when_it_changes() -> None:
     view, state = InspectorView(), RunState()
     events = list(
         speculative(
@@ -546,12 +546,12 @@ def test_a_poll_makes_a_detail_only_when_it_may_have_changed(monkeypatch: pytest
         state.apply(event)
         if state.nodes:
             have = view.delta(state, "r", have, 0)["to"]
-            # What was told last is never behind what is so.
+            # The last detail sent is always the present one.
             assert view.delta(state, "r", 0, 0)["items"] == [detail(state, 0)]
     assert len(state.text) == 200 and len(made) <= 4
 
 
-def test_the_way_along_the_output() -> None:
+def test_the_buttons_lead_along_the_output() -> None:
     state = run(fixed_draft(Q), fixed_target(P))
     for at, i in enumerate(state.text):
         go = detail(state, i)["go"]

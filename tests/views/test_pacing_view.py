@@ -1,4 +1,4 @@
-"""What is said of a run that is shown more slowly than it is computed."""
+"""The sentence about a run that is shown more slowly than it is computed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ AT = Standing(shown=5, computed=12, tokens=34, budget=256)
         ),
     ],
 )  # fmt: skip
-def test_the_line_says_what_is_true(at: Standing, said: str) -> None:
+def test_the_sentence_matches_the_standing(at: Standing, said: str) -> None:
     assert sentence(at) == said
 
 

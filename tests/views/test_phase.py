@@ -1,4 +1,4 @@
-"""Where a run stands, in words."""
+"""The state of a run in words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _ended(prompt: str) -> FakeRun:
         ("talk", "running", "Running: 0 of at most 128 tokens"),
     ],
 )
-def test_a_run_that_goes_on(prompt: str, kind: str, said: str) -> None:
+def test_the_phase_of_a_run_that_is_not_finished(prompt: str, kind: str, said: str) -> None:
     now = phase(_run(prompt))
     assert (now.kind, now.words) == (kind, said)
 
@@ -49,7 +49,7 @@ def test_ends_have_their_numbers() -> None:
     assert phase(stopped).words == f"Stopped by you after {len(stopped.state.text)} tokens."
 
 
-def test_what_others_have_named_is_quoted() -> None:
+def test_names_from_elsewhere_are_quoted() -> None:
     run = _ended("empty: stop_string")
     assert isinstance(run.state.done, Done)
     run.state.done = replace(run.state.done, stop_string="**END**", total_tokens=3, generated_text="a")
@@ -65,12 +65,12 @@ def test_a_screen_reader_hears_the_speed_too() -> None:
     )
 
 
-def test_a_screen_reader_hears_how_far_a_run_came_that_broke_off() -> None:
+def test_a_screen_reader_hears_how_far_a_failed_run_came() -> None:
     assert announcement(_ended("fails"))[1] == "The run ended with an error. It has 20 tokens in 6 rounds."
     assert announcement(_run("queued")) == ("queued", "Waiting: 2 runs are ahead of this one.")
 
 
-def test_a_paused_run_tells_each_step_and_not_how_far_the_models_are() -> None:
+def test_a_paused_run_announces_each_step_and_not_how_far_the_models_are() -> None:
     run = _run("endless")
     run.drain()
     run.pace.pause()
@@ -84,14 +84,14 @@ def test_a_paused_run_tells_each_step_and_not_how_far_the_models_are() -> None:
     assert said == [(shown, shown)] * 3
 
 
-def test_a_pause_inside_a_run_is_told_as_a_wait_of_its_own() -> None:
+def test_a_wait_during_a_run_is_announced() -> None:
     assert announcement(_run("retrying")) == (
         "running: Waiting to ask again: 429 Too Many Requests",
         "Waiting to ask again: 429 Too Many Requests: 2 of 8 s",
     )
 
 
-def test_a_new_phase_is_told_at_once_and_progress_now_and_then() -> None:
+def test_a_new_phase_is_announced_at_once_and_progress_every_few_seconds() -> None:
     announcer = Announcer()
     told = [announcer.say("running", f"{t} tokens", float(t)) for t in range(13)]
     assert list(dict.fromkeys(told)) == ["0 tokens", "5 tokens", "10 tokens"]

@@ -1,4 +1,4 @@
-"""The Planner's charts, numbers and sentences over measurements that were written down."""
+"""The Planner's charts, numbers and sentences over scripted measurements."""
 
 import re
 from dataclasses import replace
@@ -90,11 +90,11 @@ def test_a_far_run_stretches_the_map_to_where_it_was_measured() -> None:
 
 
 @pytest.mark.parametrize(("plain", "draft", "ceiling"), [(89, 5, 100), (100, 10, 100), (0.3, 0.13, 0.3), (20, 40, 100)])
-def test_drafts_are_looked_at_up_to_the_target_or_twice_their_own_time(plain, draft, ceiling) -> None:
+def test_the_map_reaches_to_drafts_as_slow_as_the_target_or_twice_as_slow_as_measured(plain, draft, ceiling) -> None:
     assert planner.draft_ceiling(replace(GOOD, plain_ms=plain, draft_ms=draft)) == pytest.approx(ceiling)
 
 
-def test_the_curve_is_whole_where_measured_dashed_behind_and_beside_it_the_formula() -> None:
+def test_the_curve_is_solid_where_measured_and_dashed_after_it_with_the_formula_beside_it() -> None:
     chart = planner.speed_curve(GOOD, NEAR, "streaming")
     lines = traces(chart)
     own = [round(float(v), 4) for v in speedups(GOOD, NEAR, KS)]
@@ -115,21 +115,21 @@ def test_marginal_bars_say_which_positions_are_worth_their_time() -> None:
     assert planner.marginal_bars(USELESS, NEAR, "streaming").note == "no position is worth its time"
 
 
-def test_the_verdict_names_k_and_factor_and_where_it_turns() -> None:
+def test_the_verdict_names_k_the_factor_and_where_it_changes() -> None:
     assert _verdict(HAND, Costs(0.0, 5.0)) == (
         "Speculate with K = 2: 1.48 × streaming. The answer changes at a round trip of 61.2 ms, or a draft of 43.9 ms "
         "per token."
     )
 
 
-def test_where_no_draft_is_ever_right_the_verdict_is_not_to_speculate() -> None:
+def test_a_draft_that_is_never_accepted_gives_the_verdict_not_to_speculate() -> None:
     told = _verdict(USELESS)
     assert told.startswith("Do not speculate here: at best 0.83 × streaming with K = 1.")
     assert "A round gives 1.00 tokens in the time of 1.20 without speculation." in told
     assert told.endswith("Neither another round trip nor a faster draft changes that.")
 
 
-def test_the_verdict_says_what_would_turn_it() -> None:
+def test_the_verdict_says_what_would_change_it() -> None:
     far = _verdict(HAND, Costs(200.0, 5.0))
     assert far.startswith("Do not speculate here") and "a round trip of 61.2 ms; at the present one no draft" in far
     slow = _verdict(HAND, Costs(0.0, 80.0))
@@ -139,8 +139,8 @@ def test_the_verdict_says_what_would_turn_it() -> None:
 
 
 @pytest.mark.parametrize("against", AGAINST)
-def test_the_answer_turns_where_it_says(against) -> None:
-    """A little on either side of the values in the sentence, the verdict is the other one."""
+def test_the_answer_changes_where_it_says(against) -> None:
+    """Slightly below and above the values in the sentence, the verdicts differ."""
     for costs in (Costs(40.0, 5.0), Costs(200.0, 5.0), Costs(30.0, 60.0), Costs(10.0, 100.0)):
         found = answer(HAND, costs, KS, against)
         for at, ask in ((found.draft_ms, "draft_ms"), (found.rtt_ms, "rtt_ms")):
@@ -156,13 +156,13 @@ def test_too_few_rounds_are_no_verdict() -> None:
     assert "Measure more rounds." in told
 
 
-def test_what_is_extrapolated_is_only_told_of() -> None:
+def test_an_extrapolated_k_is_only_mentioned() -> None:
     told = _verdict(replace(GOOD, kept=(95, 92), proposed=(100, 100), reached=(100, 95), alpha=0.96), Costs(0.0, 1.0))
     assert told.startswith("Speculate with K = 2:")
     assert re.search(r"K = \d+ may reach \d\.\d\d ×, extrapolated beyond the measured K: measure it\.$", told)
 
 
-def test_where_the_formula_fails_is_said_with_how_much() -> None:
+def test_the_error_of_the_formula_is_stated() -> None:
     told = sentences.where_iid_fails(replace(GOOD, kept=(90, 40, 10, 0), reached=(100, 90, 40, 10), alpha=0.58))
     assert "position, α = 0.58" in told and "Blocks that end early" not in told
     assert "at K = 1 that would be 1.58 tokens per round where 1.90 were measured, 17 % less" in told
@@ -172,7 +172,7 @@ def test_where_the_formula_fails_is_said_with_how_much() -> None:
     assert "Blocks that end early" in sentences.where_iid_fails(replace(GOOD, proposed=(100, 60, 30, 10)))
 
 
-def test_what_a_reader_has_to_know_is_said() -> None:
+def test_the_limits_of_the_numbers_are_stated() -> None:
     def told(measured: Measured, costs: Costs = NEAR, against: str = "streaming") -> str:
         return " ".join(sentences.warnings(measured, costs, against))
 

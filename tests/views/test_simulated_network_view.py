@@ -1,4 +1,4 @@
-"""What the page says of a network that was simulated."""
+"""What the page shows about a simulated network."""
 
 import pytest
 

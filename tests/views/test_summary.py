@@ -78,7 +78,7 @@ def test_accepted_and_tokens_per_round_are_two_numbers_with_two_names():
     assert _card(state, "Tokens per round").value == "1.23"
 
 
-def test_the_acceptance_rate_is_told_overall_and_for_the_last_rounds():
+def test_the_acceptance_rate_is_given_overall_and_for_the_last_rounds():
     story = Story()
     for i in range(100):
         story.round(["a"], int(i >= 50), "b")

@@ -104,7 +104,7 @@ def test_deltas_add_up_to_the_whole_and_lose_no_token(pieces, cuts):
     assert whole == "".join(i["text"] for i in items if "text" in i)
 
 
-def test_a_chosen_node_stands_in_the_text_itself_or_by_what_came_in_its_place():
+def test_a_chosen_node_is_marked_in_the_text_itself_or_by_its_replacement():
     state = Story().round(["a", "b", "c"], 1, "B").round(["d"], 1, "e").state()
     assert [n.status for n in state.nodes] == [
         "accepted", "rejected", "ignored", "resampled", "accepted", "bonus",
@@ -113,7 +113,7 @@ def test_a_chosen_node_stands_in_the_text_itself_or_by_what_came_in_its_place():
     assert text.place(state, None) is None
 
 
-def test_a_draft_dropped_at_the_end_has_no_place_in_the_text():
+def test_a_draft_token_dropped_at_the_end_has_no_place_in_the_text():
     cut = Story().round(["a", "b"], 0, None).round(["c"], 0, "d").state()
     dropped, behind = cut.nodes[0], cut.nodes[-1]
     assert dropped.status == "rejected" and behind.status == "resampled"

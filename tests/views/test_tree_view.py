@@ -31,7 +31,7 @@ def _long_story(seed: int, rounds: int, k: int = 4) -> Story:
     return story
 
 
-def test_the_text_runs_along_the_spine_and_what_was_dropped_hangs_below():
+def test_the_text_is_the_spine_and_dropped_tokens_are_below_it():
     state = Story().round(["a", "b", "c"], 1, "x").state()
     items = {i["id"]: i for i in _nodes(TreeView().delta(state, "r", 0))}
     assert [(items[i]["status"], items[i]["lane"] > 0) for i in sorted(items)] == [
@@ -160,7 +160,7 @@ def test_size_says_entropy_and_the_fill_says_acceptance():
     assert seen["c"] == 1.0 and seen["x"] == 0.0, "never up for acceptance"
 
 
-def test_what_json_has_no_number_for_still_arrives():
+def test_infinite_numbers_arrive_as_text():
     state = Story().round(["a", "b"], 1, "c", logprob=float("-inf"), entropy=None).state()
     delta = TreeView().delta(state, "r", 0)
     json.dumps(delta, allow_nan=False)
@@ -180,7 +180,7 @@ def test_no_two_statuses_differ_by_colour_alone():
     assert LOOKS["rejected"].outline == "dashed" and LOOKS["ignored"].outline == "dotted"
 
 
-def test_nothing_that_costs_time_is_switched_on():
+def test_slow_options_of_vis_network_are_off():
     options = network_options()
     assert options["physics"]["enabled"] is False
     assert "hierarchical" not in options["layout"] and "arrows" not in options["edges"]

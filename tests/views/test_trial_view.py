@@ -42,7 +42,7 @@ def test_the_light_has_a_colour_and_a_word(check, light):
     assert trial.light(check) == light
 
 
-def test_a_newer_run_says_more_than_a_test_before_it():
+def test_a_newer_run_replaces_the_result_of_an_older_test():
     talked = Story(way="scoring").round(["a"], 1, "b")
     green, grey = ("green", "answers"), ("gray", "not tested")
     assert trial.light_of_run(talked.state(), grey)[:2] == green
@@ -53,7 +53,7 @@ def test_a_newer_run_says_more_than_a_test_before_it():
     assert trial.light_of_run(talked.state(), green)[:2] == ("red", "failed")
 
 
-def test_every_limit_is_said():
+def test_every_limit_is_stated():
     (generates,) = trial.limits(_trial(findings=WRITES))
     assert "saves nothing" in generates
     strange = Findings(batch=True, same_tokens=False)
@@ -87,7 +87,7 @@ def test_findings_in_words():
     )
 
 
-def test_what_a_server_calls_itself_is_cut_and_no_markup():
+def test_a_servers_own_names_are_cut_and_are_not_markup():
     rows = trial.findings(Findings(engine="vllm", version="<b>" + "9" * 5000, notes=("x" * 5000,)))
     assert max(len(value) for _, value in rows) <= 300
     assert "<b>" not in trial.table(rows).replace("\\<b\\>", "")

@@ -37,7 +37,7 @@ def test_a_label_is_one_short_line(token):
     assert len(label) <= 12 and "\n" not in label and " " not in label and "\x00" not in label
 
 
-def test_markdown_in_a_message_is_shown_and_not_obeyed():
+def test_markdown_in_a_message_is_shown_and_not_rendered():
     error = PromptError("<b>bad</b> **x** [l](http://e.x) :red[r] $y$ `z`", "Do # this.")
     shown = words.complaint(error)
     bare = re.sub(r"\\.|`http://e.x`", "", shown)
@@ -55,7 +55,7 @@ def test_markdown_in_a_message_is_shown_and_not_obeyed():
         ("http://", r"http\://"),
     ],
 )
-def test_an_address_is_shown_and_is_no_link(text, shown):
+def test_an_address_is_shown_and_is_not_a_link(text, shown):
     assert words.escape_markdown(text) == shown
 
 
@@ -63,7 +63,7 @@ def test_a_number_in_front_does_not_make_a_list():
     assert words.escape_markdown("1. first") == "1\\. first"
 
 
-def test_every_rule_says_what_it_promises():
+def test_every_rule_states_its_guarantee():
     said = {
         (rule, t): words.rule_in_words(rule, t, 0.3)
         for rule in ("probabilistic", "deterministic", "greedy", "threshold")
@@ -80,5 +80,5 @@ def test_every_rule_says_what_it_promises():
     ("text", "shown"),
     [("a\nb\n", "a↵\nb↵\n"), ("  a ", "··a·"), ("  ", "··"), ("", ""), ("\n a\x00", "↵\n a␀"), ("a  b", "a  b")],
 )
-def test_a_text_keeps_what_is_at_its_ends(text, shown):
+def test_spaces_at_the_ends_of_a_text_stay_visible(text, shown):
     assert words.exactly(text) == shown
