@@ -1,4 +1,4 @@
-"""The built-in chat formats, letter by letter."""
+"""The built-in chat formats, compared character by character."""
 
 import pytest
 
@@ -86,7 +86,7 @@ def test_earlier_turns_stand_between_the_system_prompt_and_the_prompt() -> None:
         ("", None),
     ],
 )
-def test_the_name_of_a_model_tells_its_format(name: str, made: Format | None) -> None:
+def test_the_format_follows_from_the_name_of_a_model(name: str, made: Format | None) -> None:
     assert format_of(name) is made
 
 

@@ -81,7 +81,7 @@ def equal(a: Logits, b: Logits) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 7, 40])
-def test_as_many_rows_as_were_wanted(case: Case, ids: list[int], rows: int) -> None:
+def test_the_number_of_rows(case: Case, ids: list[int], rows: int) -> None:
     found = case.scorer().score(ids[:40], rows)
     assert found.shape == (rows, case.width) and found.dtype == np.float32
     assert np.isfinite(found).any(-1).all() and not np.isnan(found).any()
@@ -169,7 +169,7 @@ def test_rows_out_of_range_are_a_bug(case: Case, rows: int) -> None:
 
 
 @pytest.mark.parametrize("engine", ["mlx", "toy"])
-def test_a_model_says_what_it_is(tiny: LanguageModel, engine: str) -> None:
+def test_a_model_has_the_attributes_of_the_port(tiny: LanguageModel, engine: str) -> None:
     model = {"mlx": tiny, "toy": TOY}[engine]
     assert model.engine == engine and model.name and isinstance(model.blas, str) and model.precision == "float32"
     assert model.vocabulary == model.tokenizer.vocabulary

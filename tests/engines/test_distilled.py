@@ -26,7 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(made: Path, tmp_path: Path) -> Path:
-    """One that a test may damage."""
+    """A copy that a test can damage."""
     return Path(shutil.copytree(made, tmp_path / "draft"))
 
 
@@ -77,7 +77,7 @@ def test_a_view_with_strides_is_written_as_its_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda f: (f / "vocabulary.safetensors").unlink(), "vocabulary.safetensors cannot be read"),
         (text("vocabulary.safetensors", b"\x08" + b"\0" * 20), "vocabulary.safetensors cannot be read"),
@@ -110,15 +110,15 @@ def test_a_view_with_strides_is_written_as_its_values(tmp_path: Path) -> None:
         (change_json("config.json", model_type="mamba"), "must be 'llama', .* it is mamba"),
     ],
 )
-def test_each_damage_is_named(folder: Path, damage: Callable[[Path], None], said: str) -> None:
+def test_each_damage_is_named(folder: Path, damage: Callable[[Path], None], message: str) -> None:
     damage(folder)
-    with pytest.raises(UnsupportedModelError, match=said) as caught:
+    with pytest.raises(UnsupportedModelError, match=message) as caught:
         distilled.check_folder(folder)
     assert caught.value.remedy
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "message"),
     [
         (Vocabulary(TARGET.kind, TARGET.pieces[:-1], 1), "has 40 tokens; this target has 39"),
         (Vocabulary(TARGET.kind, (*TARGET.pieces[:-1], "other"), 1), "fingerprint"),
@@ -126,9 +126,9 @@ def test_each_damage_is_named(folder: Path, damage: Callable[[Path], None], said
         (Vocabulary(TARGET.kind, TARGET.pieces, None), "fingerprint"),
     ],
 )
-def test_another_target_is_refused(target: Vocabulary, said: str) -> None:
+def test_another_target_is_refused(target: Vocabulary, message: str) -> None:
     description = Description.of("tiny", TARGET)
     distilled.check_target("model:here", description, TARGET)
-    with pytest.raises(PairingError, match=said) as caught:
+    with pytest.raises(PairingError, match=message) as caught:
         distilled.check_target("model:here", description, target)
     assert "model:here" in caught.value.message and "tiny" in caught.value.remedy

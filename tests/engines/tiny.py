@@ -64,7 +64,7 @@ def write_tiny_weights(folder: Path, vocab_size: int, seed: int = 0, **config: A
 
 
 def write_tiny_tokenizer(folder: Path, size: int = 300, special: tuple[str, ...] = SPECIAL) -> int:
-    """Write the tokenizer's files; gives back how many tokens it has."""
+    """Write the tokenizer's files; returns the number of tokens."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())

