@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +17,7 @@ from specviz.core.acceptance import AcceptanceFigure, Rates, figures
 from specviz.core.errors import DownloadError, PromptError, SettingsError
 from specviz.core.ports import Followable, OnProgress, Progress
 from specviz.core.settings import Sampling, Settings, draft_name
-from specviz.distill.prompts import Prompt, held_out
+from specviz.distill.prompts import Prompt, first_of_each, held_out
 from specviz.distill.sources import ToyPrompts, read_prompts
 from specviz.distill.subject import TOY, Subject, open_subject, target_name
 from specviz.distill.teacher import TextRequest
@@ -145,7 +144,7 @@ def measure(
         Settings(target=target, draft=draft, temperature=temperature, max_tokens=max_tokens, seed=seed)
         for temperature in sorted(set(temperatures))
     ]
-    chosen = _first(_prompts(prompts, target, seed), per_domain)
+    chosen = first_of_each(_prompts(prompts, target, seed), per_domain)
     builder = Builder()
     pair = builder.build(settings[0], on_progress, cancelled)
     subject = open_subject(target, on_progress, cancelled, builder.language_model)
@@ -167,18 +166,7 @@ def measure(
 def _prompts(path: Path | None, target: str, seed: int) -> Sequence[Prompt]:
     if path is not None:
         return read_prompts(path)
-    # Negative seeds are used by no training.
-    return ToyPrompts(-1 - seed).prompts(0, 64, ()) if target == TOY else held_out()
-
-
-def _first(prompts: Sequence[Prompt], per_domain: int | None) -> list[Prompt]:
-    seen: Counter[str] = Counter()
-    kept = []
-    for prompt in prompts:
-        seen[prompt.domain] += 1
-        if per_domain is None or seen[prompt.domain] <= per_domain:
-            kept.append(prompt)
-    return kept
+    return ToyPrompts.held_out(seed, 64) if target == TOY else held_out()
 
 
 def _requests(

@@ -1,4 +1,4 @@
-"""Trees of MLX arrays as names and files."""
+"""Trees of MLX arrays as flat dictionaries and as files."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def load(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """Arrays and metadata of a safetensors file.
 
     Raises:
-        RuntimeError: it is damaged, or not there.
+        RuntimeError: it is damaged or missing.
     """
     import mlx.core as mx
 
-    read: Any = mx.load  # returns one of three types, by its arguments
+    read: Any = mx.load  # its arguments decide which of three types it returns
     arrays, metadata = read(str(path), return_metadata=True)
     return arrays, metadata

@@ -1,4 +1,4 @@
-"""Samples → batches: padded inputs in draft ids, and the rows that count."""
+"""Texts → batches: padded inputs in draft ids, and the rows to learn from."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from specviz.engines.distilled import DraftVocabulary
 
 Int32s = NDArray[np.int32]
 
-#: Tokens of a text that the student sees, prompt and answer; the front of a longer one is cut off.
+#: Tokens of a text that the student sees, prompt and answer; of a longer text the first ones are cut off.
 LONGEST = 640
-#: Batches whose texts are sorted by length among themselves, so that little is padded.
+#: So many batches are made of texts sorted by length, so that little is padded.
 _SORTED_TOGETHER = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """What one step learns from.
+    """The data of one training step.
 
     Attributes:
-        inputs: (B, L) draft ids, padded behind.
-        positions: (M,) indices into the flat (B·L,) outputs: those that predict a token which the target wrote.
+        inputs: (B, L) draft ids, padded at the end.
+        positions: (M,) indices into the flat (B·L,) outputs, of those that predict a token of the target's text.
         ids: (M, N) draft ids of the target's most probable tokens; 0 where the draft has none.
-        logprobs: (M, N) theirs at temperature 1; `FLOOR` where the draft has none.
-        log_sums: (M, temperatures) see `Rows`.
+        logprobs: (M, N) their log-probabilities at temperature 1; `FLOOR` where the draft has none.
+        log_sums: (M, temperatures) see `TeacherRows`.
     """
 
     inputs: Int32s
@@ -40,11 +40,11 @@ class Batch:
 
 
 def plan(lengths: Sequence[int], batch_tokens: int, seed: int, epoch: int) -> list[list[int]]:
-    """The batches of one pass through all texts, as indices: every text once, in an order of this seed and epoch.
+    """The batches of one epoch, as indices of texts: every text once, in an order that seed and epoch decide.
 
     Args:
         lengths: of the texts.
-        batch_tokens: padded tokens of a batch, at most; a longer text is a batch of its own.
+        batch_tokens: of a batch, padding included, at most; a longer text is a batch of its own.
     """
     rng = np.random.default_rng((seed, epoch))
     order = [int(i) for i in rng.permutation(len(lengths))]
@@ -59,7 +59,7 @@ def plan(lengths: Sequence[int], batch_tokens: int, seed: int, epoch: int) -> li
 def _fill(order: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
     batches: list[list[int]] = []
     for i in order:
-        # Sorted: this text is the longest of its batch.
+        # The texts are sorted: this one is the longest of its batch.
         if not batches or (len(batches[-1]) + 1) * lengths[i] > batch_tokens:
             batches.append([])
         batches[-1].append(i)
@@ -67,17 +67,17 @@ def _fill(order: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> li
 
 
 class Collator:
-    """Makes batches for one vocabulary."""
+    """Makes batches for one draft vocabulary."""
 
     def __init__(self, vocabulary: DraftVocabulary) -> None:
         self._inputs, self._own = vocabulary.inputs, draft_ids(vocabulary)
 
     def length(self, sample: TeacherText) -> int:
-        """Tokens of a text as the student sees it: the last one is only predicted."""
+        """Length of a text as the student sees it, without the last token, which is predicted only."""
         return min(LONGEST, len(sample.prompt_ids) + len(sample.token_ids) - 1)
 
     def batch(self, samples: Sequence[TeacherText]) -> Batch:
-        """One batch of these texts."""
+        """These texts as one batch."""
         width = max(map(self.length, samples))
         inputs = np.zeros((len(samples), width), dtype=np.int32)
         positions, rows = [], []

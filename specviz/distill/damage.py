@@ -1,4 +1,4 @@
-"""Faults as people make them when they type: to be corrected, or to be lived with."""
+"""Mistakes as people make them when they type, for prompts that ask for a correction, and for some others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specviz.distill.texts import faults
 
 
 def one_typo(text: str, rng: random.Random) -> str:
-    """The text with one slip of the fingers, where a word is long enough for it."""
+    """The text with one typing mistake, if the chosen word is long enough for it."""
     words = text.split(" ")
     index = rng.randrange(len(words))
     words[index] = rng.choice((_drop_letter, _double_letter, _swap_letters))(words[index], rng)
@@ -18,9 +18,9 @@ def one_typo(text: str, rng: random.Random) -> str:
 
 
 def damage(text: str, rng: random.Random) -> str:
-    """The text with about one fault in every eight words, as people make them in a hurry.
+    """The text with about one mistake in eight words.
 
-    White space stays, and so does a text in which nothing can go wrong, such as a number.
+    White space is kept. A text that no mistake applies to, such as a number, is returned as it is.
     """
     parts = re.split(r"(\s+)", text)
     start = 0
@@ -40,11 +40,11 @@ def _damage_one(parts: list[str], order: list[int], rng: random.Random) -> None:
                 return
 
 
-# A fault takes a word with its punctuation and gives it back unchanged where it does not apply.
+# Each kind of mistake takes a word with its punctuation, and returns it as it is where it does not apply.
 
 
 def _inner(word: str, rng: random.Random) -> int | None:
-    """Where to make a slip: a letter that is neither the first nor the last of a longer word."""
+    """The index of a letter of a longer word that is neither its first nor its last."""
     places = [i for i in range(1, len(word) - 2) if word[i - 1 : i + 3].isalpha()]
     return rng.choice(places) if places else None
 

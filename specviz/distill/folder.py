@@ -1,4 +1,4 @@
-"""The finished draft: a folder that specviz loads, and that says how it came to be."""
+"""The finished draft: a folder that specviz loads, with a model card."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from specviz.engines.distilled import (
 )
 
 WEIGHTS_FILE = "model.safetensors"
-#: draft.json last: it is what makes a folder a draft.
+#: draft.json is the last: a folder that has it is a draft.
 _FILES = ("config.json", WEIGHTS_FILE, VOCABULARY_FILE, "README.md", DESCRIPTION_FILE)
 
 
@@ -35,7 +35,7 @@ def finish(
     *,
     bits: int = 6,
 ) -> Path:
-    """Quantise a student and write all that a draft's folder holds; a reader sees no half of it.
+    """Quantise a student and write all files of a draft's folder. Until the last one is in place it is no draft.
 
     Args:
         folder: made if it does not exist; files of an earlier draft are replaced.
@@ -51,7 +51,7 @@ def finish(
 
     Raises:
         SettingsError: other bits.
-        UnsupportedModelError: the parts do not fit each other.
+        UnsupportedModelError: the parts do not fit together.
         ValueError: a weight is missing, or of another shape.
         OSError: the folder cannot be written.
     """
@@ -69,7 +69,7 @@ def finish(
         save_config(dict(finished), partial / "config.json")
         save(partial / WEIGHTS_FILE, flat(student.parameters()), {"format": "mlx"})
         save_vocabulary(partial, vocabulary)
-        # safetensors makes it readable for its owner alone; others may read the draft as they may the rest of it.
+        # safetensors makes the file readable for its owner only: give it the rights of the other files.
         (partial / VOCABULARY_FILE).chmod((partial / "config.json").stat().st_mode & 0o777)
         write_description(partial, description)
         (partial / "README.md").write_text(card(description, config, bits), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The whole way: prompts → texts on disk → vocabulary → student → training → evaluation → finished folder.
+"""All stages of a run: prompts → texts on the disk → vocabulary → student → training → evaluation → finished folder.
 
-Every stage leaves what it made in `.work` before the next begins, and begins with what it finds there: a run that is
-killed at any time goes on from its last shard or checkpoint.
+Every stage writes its result to `.work` before the next one begins, and begins with what it finds there: a run that is
+killed at any time continues from its last shard or checkpoint.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from statistics import fmean
 
 from specviz.core.acceptance import AcceptanceFigure, overall
 from specviz.core.errors import RunError
@@ -32,52 +33,41 @@ from specviz.distill.samples import TeacherText
 from specviz.distill.sources import GivenPrompts, OwnPrompts, Source, ToyPrompts, read_prompts
 from specviz.distill.subject import TOY, Subject, open_subject
 from specviz.distill.train import Trainer, TrainingPlan
-from specviz.distill.vocabulary import choose, count, coverage
-from specviz.distill.workplace import Workplace, occupied
-from specviz.distill.writing import TEMPERATURES, Writing, Wrote
+from specviz.distill.vocabulary import Counts, choose, count, coverage
+from specviz.distill.workplace import occupied
+from specviz.distill.writing import TEMPERATURES, Learned, OnNews, Session, Writer
 from specviz.engines.distilled import DraftVocabulary
 
-#: The share of the time that is over when training ends; the rest is for the evaluation.
+#: The share of the time that is over when training ends. The rest is for the evaluation.
 TRAINED = 0.9
 CHECKPOINT_S = 60.0
 _RATE_CUT, _RATE_NEW = 5e-4, 3e-3
-#: Held-out texts, per temperature, that are looked at while training.
+#: Held-out texts, per temperature, that are measured during the training.
 _QUICK = 10
-_DISK_REMEDY = "Free some space or look at its permissions; the same command then goes on from where it stopped."
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """News of the training.
-
-    Attributes:
-        step, tokens: so far, over all sessions.
-        loss: mean since the last news; None at a checkpoint before the first step.
-        acceptance: temperature → on held-out texts, at a checkpoint; None between two.
-        left_s: until the run is over.
-    """
-
-    step: int
-    tokens: int
-    loss: float | None
-    acceptance: Mapping[float, float] | None
-    left_s: float
-
-
-News = Progress | Wrote | Learned
-OnNews = Callable[[News], None]
+_DISK_REMEDY = "Free some space or change its permissions; the same command then continues the run."
+#: Package → module: what runs and trains the models, and keeps two processes out of one folder.
+_LIBRARIES = {"mlx": "mlx", "mlx-lm": "mlx_lm", "filelock": "filelock"}
+#: For the model card.
+_OWN_PROMPTS = (
+    "Prompts written from templates and topics that are part of specviz (specviz/distill/data), in ten domains; those "
+    "that contain a text contain one of specviz's own or an earlier answer of the target."
+)
+_LEARNED = (
+    "Forward KL to the target's kept tokens at temperature 1, moving to total variation at temperatures 0.8 and 0.3, "
+    "on texts of the target alone; AdamW, warm-up and cosine decay, gradients clipped to norm 1."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run left behind.
+    """What a run leaves.
 
     Attributes:
         folder: of the draft.
-        complete: false where it was stopped: the same command goes on.
-        before, after: held-out acceptance of the student before training and in the end, by temperature; `before` is
-            of fewer texts.
-        figures: by domain.
+        complete: false where the run was stopped: the same command continues it.
+        before, after: held-out acceptance of the student before and after training, by temperature; `before` is
+            measured on fewer texts.
+        figures: acceptance by domain.
     """
 
     folder: Path
@@ -95,41 +85,51 @@ def distill(
     clock: Callable[[], float] = time.monotonic,
     checkpoint_s: float = CHECKPOINT_S,
 ) -> Outcome | None:
-    """Make a draft for a target, or go on making it.
+    """Make a draft for a target, or continue an unfinished run.
 
     Args:
         folder: of the draft; `.work` in it holds the unfinished run.
-        on_news: told often.
-        cancelled: asked often; true ends the stage, and what there is becomes a draft.
-        clock: seconds, from any beginning.
+        on_news: receives the progress, often.
+        cancelled: called often; true ends the stage, and a draft is made of what there is.
+        clock: seconds, from any start.
         checkpoint_s: between two checkpoints.
 
     Returns:
-        None when it was stopped before there was anything to learn from.
+        None where the run was stopped before there was a text to learn from.
 
     Raises:
-        SettingsError: the settings are not those of the unfinished run, or the folder holds something else.
-        PromptError: a bad line in the file with prompts.
-        UnknownModelError, UnsupportedModelError, DownloadError: the target cannot be had.
-        RunError: a damaged file; a full disk; another process at work in the folder.
+        SettingsError: the settings are not those of the unfinished run, or the folder holds other files.
+        PromptError: a line of the file with prompts cannot be used.
+        UnknownModelError, UnsupportedModelError, DownloadError: the target cannot be loaded.
+        RunError: a library is missing; a damaged file; a full disk; another process that uses the folder.
     """
+    _check_installed()
     given = read_prompts(Path(recipe.prompts)) if recipe.prompts else None
     with disk_errors(folder, RunError, _DISK_REMEDY), occupied(folder) as place:
         agree(recipe, place.recipe)
         subject = open_subject(recipe.target, on_news, cancelled)
         layers = _layers(recipe, subject)
-        run = _Run(recipe, place, subject, layers, on_news, cancelled, clock, checkpoint_s)
-        writing = Writing(recipe, place, subject, on_news, cancelled, clock)
+        session = Session(recipe, place, subject, on_news, cancelled, clock)
+        writer = Writer(session)
         for prompt in given or ():
-            writing.check_prompt(prompt)
+            writer.check_prompt(prompt)
         keep(recipe, place.recipe)
-        return run.whole(writing, _source(recipe, subject, given))
+        return _Run(session, layers, checkpoint_s).whole(writer, _source(recipe, subject, given))
+
+
+def _check_installed() -> None:
+    missing = [name for name, module in _LIBRARIES.items() if find_spec(module) is None]
+    if missing:
+        raise RunError(
+            f"`specviz distill` needs {' and '.join(missing)}, which this Python does not have.",
+            "Install what it needs (on macOS or Linux): python -m pip install -r requirements-distill.txt",
+        )
 
 
 def _layers(recipe: Recipe, subject: Subject) -> tuple[int, ...]:
-    if not students.is_llama(subject.model):
+    """The layers of the target that the student starts from; empty where the student is new."""
+    if subject.model is None or not students.is_llama(subject.model):
         return ()
-    assert subject.model is not None
     depth = int(subject.model.config["num_hidden_layers"])
     layers = recipe.layers or students.default_layers(depth)
     students.check_layers(layers, depth)
@@ -143,24 +143,15 @@ def _source(recipe: Recipe, subject: Subject, given: Sequence[Prompt] | None) ->
 
 
 class _Run:
-    def __init__(
-        self,
-        recipe: Recipe,
-        place: Workplace,
-        subject: Subject,
-        layers: tuple[int, ...],
-        on_news: OnNews,
-        cancelled: Callable[[], bool],
-        clock: Callable[[], float],
-        checkpoint_s: float,
-    ) -> None:
-        self._recipe, self._place, self._subject, self._layers = recipe, place, subject, layers
-        self._news, self._cancelled, self._clock, self._checkpoint_s = on_news, cancelled, clock, checkpoint_s
-        self._total_s = recipe.minutes * 60
+    """The stages behind the writing."""
 
-    def whole(self, writing: Writing, source: Source) -> Outcome | None:
-        held_out = writing.held_out()
-        shards = writing.texts(source, held_out.seconds)
+    def __init__(self, session: Session, layers: tuple[int, ...], checkpoint_s: float) -> None:
+        self._session, self._layers, self._checkpoint_s = session, layers, checkpoint_s
+        self._recipe, self._place, self._subject = session.recipe, session.place, session.subject
+
+    def whole(self, writer: Writer, source: Source) -> Outcome | None:
+        held_out = writer.held_out()
+        shards = writer.texts(source, held_out.seconds)
         samples = [sample for shard in shards for sample in shard.samples]
         if not samples:
             return None
@@ -185,7 +176,7 @@ class _Run:
             machine=machine(),
             date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
             data=self._data(),
-            recipe=self._words(),
+            recipe=_LEARNED,
             complete=complete,
             versions=versions(),
         )
@@ -196,14 +187,14 @@ class _Run:
             self._place.remove()
         return Outcome(self._place.folder, complete, before, overall(figures), tuple(figures))
 
-    def _vocabulary(self, counts: Any) -> DraftVocabulary:
+    def _vocabulary(self, counts: Counts) -> DraftVocabulary:
         found = self._place.vocabulary()
         if found is None:
             model = self._subject.model
-            embeddings = students.embeddings_of(model) if model and students.is_llama(model) else None
+            embeddings = students.embeddings_of(model) if model and self._layers else None
             special = (i for i in range(self._subject.tokens) if not self._subject.tokenizer.token_bytes(i))
             found = choose(counts, self._recipe.vocab, {*self._subject.stop_ids, *special}, embeddings)
-            if not self._cancelled():
+            if not self._session.cancelled():
                 self._place.save_vocabulary(found)
         return found
 
@@ -215,64 +206,66 @@ class _Run:
         config: students.Config,
         written_s: float,
     ) -> tuple[Trainer, Mapping[float, float]]:
+        """The trained student, and the acceptance of the untrained one."""
         model = self._subject.model
         start = students.initial_weights(model, self._layers, vocabulary) if model and self._layers else None
         student = students.make(config, start, self._recipe.seed)
-        looked_at = _few(held_out)
+        few = _few(held_out)
 
         def measure() -> Mapping[float, float]:
-            return overall(quick(looked_at, students.StudentScorer(student, vocabulary), vocabulary))
+            return overall(quick(few, students.StudentScorer(student, vocabulary), vocabulary))
 
         before = measure()
         plan = TrainingPlan(
-            seconds=max(1.0, TRAINED * self._total_s - written_s),
+            seconds=max(1.0, TRAINED * self._session.total_s - written_s),
             steps=self._recipe.steps,
             batch_tokens=self._recipe.batch_tokens,
             learning_rate=self._recipe.learning_rate or (_RATE_CUT if self._layers else _RATE_NEW),
             seed=self._recipe.seed,
         )
-        trainer = Trainer(student, samples, Collator(vocabulary), plan, self._clock)
+        trainer = Trainer(student, samples, Collator(vocabulary), plan, self._session.clock)
         if self._place.checkpoint.exists():
             trainer.load(self._place.checkpoint)
-        self._tell(trainer, None, before if trainer.step == 0 else measure(), written_s)
-        # Stopped while texts were written: the next session writes more of them and chooses another vocabulary.
-        going_on = self._place.vocabulary() is not None
-        saved_s, losses = trainer.spent_s, []
+        self._report(trainer, (), before if trainer.step == 0 else measure(), written_s)
+        # Where the writing was stopped, the next session writes more texts and chooses another vocabulary.
+        keeps = self._place.vocabulary() is not None
+        saved_s, losses = trainer.spent_s, list[float]()
         for loss in trainer.run():
             losses.append(loss)
-            if going_on and trainer.spent_s - saved_s >= self._checkpoint_s:
+            if keeps and trainer.spent_s - saved_s >= self._checkpoint_s:
                 trainer.save(self._place.checkpoint)
-                self._tell(trainer, _mean(losses), measure(), written_s)
+                self._report(trainer, losses, measure(), written_s)
                 saved_s, losses = trainer.spent_s, []
             else:
-                self._tell(trainer, _mean(losses), None, written_s)
-            if self._cancelled():
+                self._report(trainer, losses, None, written_s)
+            if self._session.cancelled():
                 break
-        if going_on:
+        if keeps:
             trainer.save(self._place.checkpoint)
         return trainer, before
 
-    def _tell(
-        self, trainer: Trainer, loss: float | None, acceptance: Mapping[float, float] | None, written_s: float
+    def _report(
+        self, trainer: Trainer, losses: Sequence[float], acceptance: Mapping[float, float] | None, written_s: float
     ) -> None:
         if self._recipe.steps is None:
-            left_s = self._total_s - written_s - trainer.spent_s
+            left_s = self._session.total_s - written_s - trainer.spent_s
         else:
-            left_s = trainer.spent_s * (1 / trainer.progress - 1) if trainer.progress else self._total_s
-        self._news(Learned(trainer.step, trainer.tokens, loss, acceptance, max(0.0, left_s)))
+            left_s = trainer.spent_s * (1 / trainer.progress - 1) if trainer.progress else self._session.total_s
+        loss = fmean(losses) if losses else None
+        self._session.on_news(Learned(trainer.step, trainer.tokens, loss, acceptance, max(0.0, left_s)))
 
     def _evaluate(
         self, trainer: Trainer, held_out: Sequence[TeacherText], vocabulary: DraftVocabulary, config: students.Config
     ) -> list[AcceptanceFigure]:
-        """By the weights that are kept: those behind the rounding. A stopped run looks at few texts."""
+        """Acceptance with the weights as they are after quantisation; of a few texts where the run was stopped."""
         student = students.rounded(config, flat(trainer.student.parameters()), self._recipe.bits)
-        texts = _few(held_out) if self._cancelled() else list(held_out)
+        texts = _few(held_out) if self._session.cancelled() else list(held_out)
         return score_texts(
             texts,
             self._subject.scorer,
             students.StudentScorer(student, vocabulary),
             vocabulary,
-            lambda done: self._news(Progress("Measuring held-out acceptance", done, len(texts), "texts")),
+            lambda done: self._session.on_news(Progress("Measuring held-out acceptance", done, len(texts), "texts")),
         )
 
     def _data(self) -> str:
@@ -281,18 +274,7 @@ class _Run:
             return f"Prompts of a file (SHA-256 {self._recipe.prompts_sha256}). {written}"
         if self._subject.name == TOY:
             return f"Prompts of three words of the toy's vocabulary. {written}"
-        return (
-            "Prompts written from templates and topics that are part of specviz (specviz/distill/prompts.py), in ten "
-            "domains; those that bring a text along bring one of specviz's own or an earlier answer of the target. "
-            + written
-        )
-
-    def _words(self) -> str:
-        return (
-            "Forward KL to the target's kept tokens at temperature 1, then more and more the total variation at "
-            "temperatures 0.8 and 0.3, on the target's own tokens alone; AdamW, warm-up and cosine, gradients clipped "
-            "to norm 1."
-        )
+        return f"{_OWN_PROMPTS} {written}"
 
 
 def machine() -> str:
@@ -313,7 +295,3 @@ def _few(samples: Sequence[TeacherText]) -> list[TeacherText]:
         rounds.setdefault(sample.temperature, []).append((seen[key], i))
         seen[key] += 1
     return [samples[i] for t in sorted(rounds) for _, i in sorted(rounds[t])[:_QUICK]]
-
-
-def _mean(losses: Sequence[float]) -> float:
-    return sum(losses) / len(losses)

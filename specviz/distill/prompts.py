@@ -1,4 +1,4 @@
-"""Prompts that a person might type, written from templates and topics.
+"""Prompts as a person might type them, made from templates and topics.
 
 To add a domain: its name in `DOMAINS`, its phrasings in `data/templates.json`, its limits in `data/limits.json`, and
 the lists that the phrasings name in `data/topics.json`. A phrasing with `{text}` works on a given text and is used as
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -34,10 +35,21 @@ class Prompt:
     text: str
 
 
-def training_prompts(per_domain: int, seed: int) -> list[Prompt]:
-    """Distinct prompts, `per_domain` of each domain, in the order of `DOMAINS`; the same for the same seed.
+def first_of_each(prompts: Iterable[Prompt], per_domain: int | None) -> list[Prompt]:
+    """The first `per_domain` prompts of each domain, in their order; None is all of them."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for prompt in prompts:
+        seen[prompt.domain] += 1
+        if per_domain is None or seen[prompt.domain] <= per_domain:
+            kept.append(prompt)
+    return kept
 
-    The phrasings of a domain get equal shares as far as their topics allow.
+
+def training_prompts(per_domain: int, seed: int) -> list[Prompt]:
+    """Distinct prompts, `per_domain` of each domain, in the order of `DOMAINS`; the seed decides them.
+
+    Each phrasing of a domain is used equally often, as far as its topics allow.
 
     Raises:
         ValueError: a domain has fewer distinct prompts.
@@ -46,12 +58,12 @@ def training_prompts(per_domain: int, seed: int) -> list[Prompt]:
 
 
 def summarise_prompt(text: str, rng: random.Random) -> Prompt:
-    """A wish for a summary of the text."""
+    """A prompt that asks for a summary of the text."""
     return _prompt("summarise", rng.choice(templates()["summarise"]), {"text": text}, rng)
 
 
 def fix_prompt(text: str, rng: random.Random) -> Prompt:
-    """A wish to correct the text, which is damaged first."""
+    """A prompt that asks to correct the text, which gets its mistakes here."""
     return _prompt("fix", rng.choice(templates()["fix"]), {"text": text}, rng)
 
 
@@ -78,7 +90,7 @@ def _distinct(domain: str, wanted: int, rng: random.Random) -> list[Prompt]:
 
 
 def _fills(phrasings: tuple[str, ...], wanted: int, rng: random.Random) -> Iterator[tuple[str, dict[str, str]]]:
-    """Phrasings in turn, each with other values every time, at most `wanted` times each."""
+    """The phrasings in turn, each at most `wanted` times, with other values every time."""
     fields = {template: [name for _, name, _, _ in Formatter().parse(template) if name] for template in phrasings}
     sizes = {template: prod(len(_items()[name]) for name in names) for template, names in fields.items()}
     numbers = {template: rng.sample(range(size), min(size, wanted)) for template, size in sizes.items()}
@@ -89,7 +101,7 @@ def _fills(phrasings: tuple[str, ...], wanted: int, rng: random.Random) -> Itera
 
 
 def _values(names: list[str], number: int) -> dict[str, str]:
-    """Combination `number` of the values that the fields can take: one digit per field."""
+    """Combination `number` of the values of the fields: the number is read as one digit per field."""
     values = {}
     for name in names:
         number, digit = divmod(number, len(_items()[name]))
@@ -108,7 +120,7 @@ def _prompt(domain: str, template: str, values: Mapping[str, str], rng: random.R
 
 
 def _voice(text: str, rng: random.Random) -> str:
-    """The same words as another person would type them."""
+    """The text as one of several people would type it."""
     mood = rng.random()
     if mood < 0.12:
         return text[0].lower() + text[1:].rstrip(".?!")
@@ -132,5 +144,5 @@ def _runs(passage: str) -> Iterator[str]:
 
 @cache
 def _items() -> Mapping[str, tuple[str, ...]]:
-    """What each field can be replaced by."""
+    """Field → what it can be replaced by."""
     return {**topics(), "text": tuple(run for text in passages() for run in _runs(text))}

@@ -1,36 +1,46 @@
-"""What makes a draft: everything that a run must agree on with the one that it goes on from."""
+"""The settings of a distillation. A run that continues an unfinished one must have the same."""
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from specviz.core.errors import RunError, SettingsError
 from specviz.core.files import sha256_of, write_whole
 from specviz.distill.student import BITS
 
-#: May differ from those of the unfinished run: when to stop, and where the prompts lie, as long as they are the same.
+#: Settings that may differ from those of the unfinished run: when to stop, and the path of a file with equal contents.
 _MAY_CHANGE = ("minutes", "prompts")
+_RANGES: dict[str, tuple[float, float]] = {
+    "minutes": (0.05, 100_000),
+    "vocab": (16, 1_000_000),
+    "seed": (0, 2**31 - 1),
+    "max_tokens": (4, 512),
+    "batch_tokens": (16, 1_000_000),
+    "tokens": (1, 10**12),
+    "steps": (1, 10**12),
+    "learning_rate": (1e-7, 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The settings of a distillation.
+    """The settings.
 
     Attributes:
         target: see `specviz.distill.subject.target_name`.
-        minutes: for all of it.
-        layers: of the target, to begin with; None for the first ones and the last.
+        minutes: for the whole run.
+        layers: of the target, that the student starts from; None for the first ones and the last.
         vocab: tokens of the draft, at most.
         bits: of the finished weights.
         seed: of every random draw.
-        prompts: path of a file with prompts; empty for specviz's own. prompts_sha256: of its contents.
+        prompts: path of a file with prompts; empty for those of specviz. prompts_sha256: of its contents.
         max_tokens: of one text.
-        tokens: texts are written until there are so many tokens; None for as many as a share of the time allows.
+        tokens: texts are written until they have so many tokens; None for as many as a share of the time allows.
         steps: of training; None for as many as the time allows. With both, a run does not depend on the clock.
         learning_rate: the highest; None for one that suits the student.
         batch_tokens: of one step, padding included.
@@ -54,45 +64,23 @@ class Recipe:
         """Check every field.
 
         Raises:
-            SettingsError: naming the rule and the value.
+            SettingsError: names the rule and the value.
         """
-        _between("--minutes", self.minutes, 0.05, 100_000)
-        _between("--vocab", self.vocab, 16, 1_000_000)
-        _between("--seed", self.seed, 0, 2**31 - 1)
-        _between("--max-tokens", self.max_tokens, 4, 512)
-        _between("--batch-tokens", self.batch_tokens, 16, 1_000_000)
-        for name, value in (("--tokens", self.tokens), ("--steps", self.steps)):
-            if value is not None:
-                _between(name, value, 1, 10**12)
-        if self.learning_rate is not None:
-            _between("--learning-rate", self.learning_rate, 1e-7, 1)
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:  # nan fails both
+                raise SettingsError(f"{_option(name)} must be from {low:g} to {high:g}, not {value!r}.")
         if self.bits not in BITS:
             raise SettingsError(f"--bits must be one of {', '.join(map(str, BITS))}, not {self.bits}.")
 
     def command(self) -> str:
-        """The command line that makes such a draft, with the folder left open."""
-        words = [
-            "python",
-            "-m",
-            "specviz",
-            "distill",
-            "--target",
-            self.target.removeprefix("local:"),
-            "--out",
-            "FOLDER",
-        ]
+        """The command line that makes such a draft; FOLDER stands for the output."""
+        target = self.target.removeprefix("local:")
+        words = ["python", "-m", "specviz", "distill", "--target", target, "--out", "FOLDER"]
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in ("target", "prompts_sha256") or value in (None, field.default):
-                continue
-            text = (
-                ",".join(map(str, value))
-                if isinstance(value, tuple)
-                else f"{value:g}"
-                if isinstance(value, float)
-                else str(value)
-            )
-            words += [f"--{field.name.replace('_', '-')}", text]
+            if field.name not in ("target", "prompts_sha256") and value not in (None, field.default):
+                words += [_option(field.name), _word(value)]
         return shlex.join(words)
 
 
@@ -113,59 +101,53 @@ def prompt_file(path: Path | None) -> tuple[str, str]:
 
 
 def agree(recipe: Recipe, path: Path) -> None:
-    """Compare the recipe of a run with the one that is kept.
+    """Compare the recipe of a run with the one that an unfinished run has left.
 
     Args:
-        path: of the kept recipe; where there is none, all is well.
+        path: of the kept recipe, which need not exist.
 
     Raises:
-        SettingsError: another setting differs than when to stop.
-        RunError: what is kept cannot be read.
+        SettingsError: a setting differs, and not only when to stop.
+        RunError: the kept recipe cannot be read, for example because another version of specviz wrote it.
     """
-    theirs = _read(path) if path.exists() else None
-    for name, mine in _plain(recipe).items():
-        if theirs is None or name in _MAY_CHANGE or mine == theirs.get(name):
+    if not path.exists():
+        return
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=Recipe)
+    except (OSError, msgspec.MsgspecError, SettingsError) as exc:
+        raise RunError(
+            f"The unfinished run in {path.parent} cannot be continued: {path.name} cannot be read: {exc}",
+            f"Remove {path.parent} to start again.",
+        ) from exc
+    for field in fields(Recipe):
+        ours, theirs = getattr(recipe, field.name), getattr(kept, field.name)
+        if field.name in _MAY_CHANGE or ours == theirs:
             continue
-        change = f"--{name.replace('_', '-')} is {_word(mine)} now, and was {_word(theirs.get(name))} there."
-        if name == "prompts_sha256":
+        change = f"{_option(field.name)} is {_word(ours)} now, and was {_word(theirs)} there."
+        if field.name == "prompts_sha256":
             change = "The file of --prompts has other contents now."
         raise SettingsError(
             f"{path.parent.parent} holds an unfinished run with other settings. {change}",
-            f"Give the same settings to go on, another --out to begin anew, or remove {path.parent}.",
+            f"Give the same settings to continue it, give another --out, or remove {path.parent} to start again.",
         )
 
 
 def keep(recipe: Recipe, path: Path) -> None:
-    """Write a recipe, for `agree`.
+    """Write a recipe for `agree`.
 
     Raises:
         OSError: it cannot be written.
     """
-    write_whole(path, json.dumps(_plain(recipe), indent=2, ensure_ascii=False) + "\n")
+    write_whole(path, msgspec.json.format(msgspec.json.encode(recipe), indent=2) + b"\n")
 
 
-def _plain(recipe: Recipe) -> dict[str, Any]:
-    """As JSON has it: lists for tuples."""
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(recipe)))
-    return plain
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
-            raise ValueError("no JSON object")
-    except (OSError, ValueError, RecursionError) as exc:
-        raise RunError(f"{path} cannot be read: {exc}.", f"Remove {path.parent} to begin anew.") from exc
-    return found
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _word(value: Any) -> str:
     if value is None:
         return "not given"
-    return ",".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
-
-
-def _between(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:  # nan is not either
-        raise SettingsError(f"{name} must be from {low:g} to {high:g}, not {value!r}.")
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""What the target wrote, with the probabilities that it had, and the shards that keep it on disk."""
+"""Texts of the target with its probabilities, and the shards that keep them on the disk."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Int32s = NDArray[np.int32]
 
 #: Tokens kept per position.
 TOP = 64
-#: Temperatures below 1 at which the student is compared with the target: the one that people sample at, and a smooth
-#: stand-in for greedy decoding.
+#: Temperatures below 1 at which student and target are compared: a common one for sampling, and a low one that stands
+#: for greedy decoding and has a gradient.
 SOFT_TEMPERATURES = (0.8, 0.3)
-#: Stands for -inf, which times a probability of 0 would be nan.
+#: In place of -inf: 0 · -inf would be nan.
 FLOOR = -1e4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TeacherRows:
-    """The target's distributions over the next token, cut to its most probable tokens.
+    """The target's distributions over the next token, of which the most probable tokens are kept.
 
     Attributes:
-        ids: (L, N) token ids, in no order.
-        logprobs: (L, N) natural log-probabilities at temperature 1; `FLOOR` for none.
+        ids: (L, N) token ids, unordered.
+        logprobs: (L, N) natural log-probabilities at temperature 1; `FLOOR` for probability 0.
         log_sums: (L, len(SOFT_TEMPERATURES)) ln Σ exp(logprob / T) over the whole vocabulary, so that
             p_T = exp(logprob / T - log_sum).
     """
@@ -52,8 +52,8 @@ class TeacherText:
     """One text of the target.
 
     Attributes:
-        domain: of its prompt.
-        temperature: that it was drawn at.
+        domain: of the prompt.
+        temperature: at which it was drawn.
         prompt_ids: (P,) chat template included.
         token_ids: (L,) what the target wrote, the stop token included.
         rows: (L,) `rows[i]` is what `token_ids[i]` was drawn from, at temperature 1.
@@ -67,7 +67,7 @@ class TeacherText:
 
 
 def rows_of(logits: Floats, top: int = TOP) -> TeacherRows:
-    """Cut (L, V) rows of logits, of any offset, to what is kept of them."""
+    """What is kept of (L, V) rows of logits, which may have any offset."""
     top = min(top, logits.shape[1])
     highest = logits.max(axis=1, keepdims=True)
     shifted = np.maximum(logits - highest, np.float32(FLOOR))
@@ -81,7 +81,7 @@ def rows_of(logits: Floats, top: int = TOP) -> TeacherRows:
 
 
 def stack_rows(parts: Sequence[TeacherRows]) -> TeacherRows:
-    """Rows of one text, or of several, behind each other."""
+    """The rows of several parts, one after the other."""
     return TeacherRows(
         np.concatenate([part.ids for part in parts]),
         np.concatenate([part.logprobs for part in parts]),
@@ -94,18 +94,23 @@ class Shard:
     """Texts that were written together.
 
     Attributes:
-        seconds: what they took.
+        seconds: how long it took to write them.
     """
 
     samples: tuple[TeacherText, ...]
     seconds: float
 
+    @property
+    def tokens(self) -> int:
+        """What the target wrote."""
+        return sum(len(sample.token_ids) for sample in self.samples)
+
 
 def save_shard(path: Path, shard: Shard) -> Shard:
-    """Write a shard, whole or not at all; 256 bytes a token where ids fit 16 bits.
+    """Write a shard in one step. A token takes 256 bytes where ids fit 16 bits.
 
     Returns:
-        The shard as it will be read: log-probabilities are kept in 16 bits.
+        The shard as it will be read: its log-probabilities are rounded to 16 bits.
 
     Raises:
         OSError: it cannot be written.
@@ -141,7 +146,7 @@ def load_shard(path: Path) -> Shard:
         RunError: it is damaged.
     """
     try:
-        # np.load, given a path, leaves a damaged file open.
+        # np.load leaves a damaged file open if it gets a path.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
         return _shard_of(found)

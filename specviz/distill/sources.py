@@ -1,12 +1,13 @@
-"""Where prompts come from: specviz's own, a file, or made-up words for the toy."""
+"""Where prompts come from: specviz itself, a file, or words of the toy's vocabulary."""
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Protocol
+
+import msgspec
 
 from specviz.core.errors import PromptError
 from specviz.core.settings import is_text
@@ -15,28 +16,27 @@ from specviz.engines.toy import ToyTokenizer
 
 #: Prompts per domain before they are drawn anew, with another seed.
 _ROUND = 200
-#: Of the prompts that bring a text along, how many bring one that the target wrote.
+#: Of the prompts that contain a text, the share that contain one that the target wrote.
 _OWN_ANSWERS = 0.6
 _ON_TEXT: dict[str, Callable[[str, random.Random], Prompt]] = {"summarise": summarise_prompt, "fix": fix_prompt}
 _ANSWER_LENGTHS = range(120, 1500)
 _CHARACTERS_MAX = 20_000
-_FILE_DOMAIN = "file"
 
 
 class Source(Protocol):
-    """Gives prompts without end."""
+    """An endless list of prompts."""
 
     def prompts(self, first: int, count: int, answers: Sequence[str]) -> list[Prompt]:
         """Prompts `first` to `first + count`, the same at every call.
 
         Args:
-            answers: texts that the target has written by then, to be worked on.
+            answers: texts that the target has written so far, for prompts that contain a text.
         """
         ...
 
 
 class OwnPrompts:
-    """The ten domains, mixed."""
+    """Prompts of specviz in ten domains, mixed."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -65,7 +65,7 @@ class OwnPrompts:
 
 
 class GivenPrompts:
-    """The same prompts over and over, each round in another order."""
+    """The prompts of a file, repeated without end, each time in another order."""
 
     def __init__(self, given: Sequence[Prompt], seed: int) -> None:
         self._given, self._seed = list(given), seed
@@ -82,12 +82,17 @@ class GivenPrompts:
 
 
 class ToyPrompts:
-    """A few words of the toy's vocabulary."""
+    """Prompts of three words of the toy's vocabulary."""
 
     def __init__(self, seed: int) -> None:
         tokenizer = ToyTokenizer()
         self._seed = seed
         self._words = [tokenizer.token_name(i) for i in range(tokenizer.first_half_id)]
+
+    @classmethod
+    def held_out(cls, seed: int, count: int) -> list[Prompt]:
+        """Prompts to measure with: no training uses a negative seed."""
+        return cls(-1 - seed).prompts(0, count, ())
 
     def prompts(self, first: int, count: int, answers: Sequence[str]) -> list[Prompt]:
         """See `Source`."""
@@ -95,11 +100,18 @@ class ToyPrompts:
         return [Prompt("toy", "".join(rng.choices(self._words, k=3))) for rng in rngs]
 
 
+class _FilePrompt(msgspec.Struct):
+    """One line of a file with JSON lines; other fields are ignored."""
+
+    prompt: str
+    domain: Annotated[str, msgspec.Meta(pattern=r"\S", max_length=40)] = "file"
+
+
 def read_prompts(path: Path) -> list[Prompt]:
-    """Prompts of a file: one a line, or JSON lines with a "prompt" and perhaps a "domain". Empty lines are left out.
+    """Prompts of a file: one a line, or JSON lines with a "prompt" and perhaps a "domain". Empty lines are skipped.
 
     Raises:
-        PromptError: the file cannot be read, has no prompt, or a line is bad: it is named with its number.
+        PromptError: the file cannot be read or has no prompt, or a line cannot be used; the message has its number.
     """
     try:
         lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -107,53 +119,35 @@ def read_prompts(path: Path) -> list[Prompt]:
         raise PromptError(
             f"Cannot read the prompts from {path}: {exc.strerror or exc}.", "Give a UTF-8 text file."
         ) from exc
-    filled = [(number, line.rstrip(b"\r")) for number, line in enumerate(lines, 1) if line.strip()]
+    filled = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
     if not filled:
         raise PromptError(f"{path} holds no prompt.", "Write one prompt a line.")
     as_json = path.suffix.lower() in (".jsonl", ".ndjson") or _is_object(filled[0][1])
-    read = _json_prompt if as_json else _text_prompt
     prompts = []
     for number, line in filled:
         try:
-            prompts.append(read(line))
-        except ValueError as exc:
-            raise PromptError(f"Line {number} of {path} {exc}.", "Mend the line, or leave it out.") from exc
+            entry = msgspec.json.decode(line, type=_FilePrompt) if as_json else _FilePrompt(line.decode())
+            prompts.append(_checked(entry))
+        except (ValueError, RecursionError) as exc:  # what msgspec and bytes.decode raise are ValueErrors too
+            raise PromptError(
+                f"Line {number} of {path} cannot be used: {exc}.", "Correct it, or leave it out."
+            ) from exc
     return prompts
 
 
 def _is_object(line: bytes) -> bool:
     try:
-        return isinstance(json.loads(line), dict)
+        return isinstance(msgspec.json.decode(line), dict)
     except (ValueError, RecursionError):
         return False
 
 
-def _text_prompt(line: bytes) -> Prompt:
-    try:
-        return _checked(_FILE_DOMAIN, line.decode())
-    except UnicodeDecodeError as exc:
-        raise ValueError(f"is not UTF-8: byte {exc.start + 1} is 0x{line[exc.start]:02x}") from exc
-
-
-def _json_prompt(line: bytes) -> Prompt:
-    try:
-        found: Any = json.loads(line)
-    except (ValueError, RecursionError) as exc:
-        raise ValueError(f"is no JSON object: {exc}") from exc
-    if not isinstance(found, dict) or not isinstance(found.get("prompt"), str):
-        raise ValueError('is no JSON object with a "prompt" that is a text')
-    domain = found.get("domain", _FILE_DOMAIN)
-    if not isinstance(domain, str) or not domain.strip() or len(domain) > 40 or not is_text(domain):
-        raise ValueError(f'has a "domain" that is no name: {str(domain)[:40]!r}')
-    return _checked(domain.strip(), found["prompt"])
-
-
-def _checked(domain: str, text: str) -> Prompt:
-    text = text.strip()
+def _checked(entry: _FilePrompt) -> Prompt:
+    text = entry.prompt.strip()
     if not text:
-        raise ValueError("holds an empty prompt")
-    if not is_text(text) or "\0" in text:
-        raise ValueError("holds a prompt that is not valid text")
+        raise ValueError("its prompt is empty")
+    if not is_text(text + entry.domain) or "\0" in text:
+        raise ValueError("it is not valid text")
     if len(text) > _CHARACTERS_MAX:
-        raise ValueError(f"holds a prompt of {len(text):,} characters; {_CHARACTERS_MAX:,} are the most")
-    return Prompt(domain, text)
+        raise ValueError(f"its prompt has {len(text):,} characters; at most {_CHARACTERS_MAX:,} are allowed")
+    return Prompt(entry.domain.strip(), text)

@@ -1,4 +1,4 @@
-"""The student: a Llama of mlx-lm, cut out of the target where that is one, or small and new."""
+"""The student: a Llama of mlx-lm. It starts from layers of a Llama target, and is small and new for others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Config = dict[str, Any]
 LAYERS = 4
 BITS = (4, 5, 6, 8, 16)
 FULL_BITS = 16
-#: Weights that share a scale.
+#: Weights that share a scale when they are quantised.
 GROUP = 64
 _COPIED = (
     "hidden_size",
@@ -54,12 +54,12 @@ _SMALL: Config = {
 
 
 def default_layers(depth: int, count: int = LAYERS) -> tuple[int, ...]:
-    """The first layers and the last: what stands next to words, on either side."""
+    """The first layers and the last one: those next to the tokens on both sides."""
     return tuple(range(depth)) if depth <= count else (*range(count - 1), depth - 1)
 
 
 def is_llama(model: LanguageModel | None) -> bool:
-    """Whether layers of this target fit a Llama of mlx-lm as they are."""
+    """Whether a Llama of mlx-lm can use the layers of this target as they are."""
     return model is not None and model.config.get("model_type") == "llama"
 
 
@@ -67,7 +67,7 @@ def check_layers(layers: tuple[int, ...], depth: int) -> None:
     """Refuse layers that the target does not have.
 
     Raises:
-        SettingsError: none, one that is not there, or out of order.
+        SettingsError: no layer, one that the target does not have, or not in ascending order.
     """
     if not layers or any(not 0 <= i < depth for i in layers) or list(layers) != sorted(set(layers)):
         raise SettingsError(
@@ -80,7 +80,7 @@ def config_of(model: LanguageModel | None, layers: tuple[int, ...], vocab_size: 
     """config.json of a student.
 
     Args:
-        model: the target; where it is no Llama, the student is small and new, and `layers` is not looked at.
+        model: the target. Where it is no Llama the student is small and new, and `layers` is ignored.
         vocab_size: of the draft's own vocabulary.
         max_context: of the target.
     """
@@ -91,12 +91,12 @@ def config_of(model: LanguageModel | None, layers: tuple[int, ...], vocab_size: 
 
 
 def embeddings_of(model: LanguageModel) -> Floats:
-    """(rows, width) the target's embedding, in float32."""
+    """(rows, width) the target's embedding in float32."""
     return _dense(model.model.model.embed_tokens)
 
 
 def initial_weights(model: LanguageModel, layers: tuple[int, ...], vocabulary: DraftVocabulary) -> dict[str, Any]:
-    """The target's own weights for a student: chosen layers, rows of kept tokens, last norm. Arrays of MLX."""
+    """Weights of the target for a student: the chosen layers, the rows of kept tokens, the last norm; MLX arrays."""
     import mlx.core as mx
 
     whole = model.model
@@ -113,7 +113,7 @@ def initial_weights(model: LanguageModel, layers: tuple[int, ...], vocabulary: D
 
 
 def make(config: Config, weights: dict[str, Any] | None = None, seed: int = 0) -> Any:
-    """A student in float32, with the given weights, of MLX or numpy, or with new ones.
+    """A student in float32 with the given weights, which are MLX or numpy arrays, or with new ones.
 
     Raises:
         ValueError: a weight is missing, or of another shape.
@@ -145,11 +145,11 @@ class StudentScorer:
         return np.array(logits.astype(mx.float32))
 
     def reset(self) -> None:
-        """There is no cache to forget."""
+        """It has no cache."""
 
 
 def rounded(config: Config, weights: dict[str, Any], bits: int) -> Any:
-    """A student with the weights that it has once it is quantised, in float32: a CPU computes with these faster."""
+    """A student in float32 with the weights as they are after quantisation: a CPU is faster with these."""
     import mlx.core as mx
     from mlx_lm.utils import dequantize_model
 
@@ -157,7 +157,7 @@ def rounded(config: Config, weights: dict[str, Any], bits: int) -> Any:
     if bits == FULL_BITS:
         return student
     quantised, _ = quantise(student, config, bits)
-    quantised.set_dtype(mx.float32)  # scales first: a weight put together in float16 would be rounded once more
+    quantised.set_dtype(mx.float32)  # the scales first: weights dequantised in float16 would be rounded twice
     return dequantize_model(quantised)
 
 
@@ -165,7 +165,7 @@ def quantise(student: Any, config: Config, bits: int) -> tuple[Any, Config]:
     """Quantise a student in place, by mlx-lm, with scales in float16; 16 bits leave all of it in float16.
 
     Returns:
-        The student and its config with the entry by which it is loaded.
+        The student, and its config with the entry that loading needs.
     """
     import mlx.core as mx
     from mlx_lm.utils import quantize_model
@@ -173,13 +173,13 @@ def quantise(student: Any, config: Config, bits: int) -> tuple[Any, Config]:
     student.set_dtype(mx.float16)
     if bits == FULL_BITS:
         return student, dict(config)
-    with redirect_stdout(StringIO()):  # it prints how many bits came out
+    with redirect_stdout(StringIO()):  # it prints the resulting bits per weight
         model, quantised = quantize_model(student, dict(config), GROUP, bits)
     return model, quantised
 
 
 def _new_weights(student: Any, seed: int) -> dict[str, Any]:
-    """Normal draws of width^-1/2, as in Llama, and ones for the norms: made from `seed` alone."""
+    """Normal draws with deviation width^-1/2, as in Llama, and ones for the norms; `seed` alone decides them."""
     import mlx.core as mx
 
     shapes = flat(student.parameters())
@@ -200,7 +200,7 @@ def _leaf(path: str, module: Any) -> dict[str, Any]:
 
 
 def _dense(module: Any) -> Floats:
-    """A layer's weight in float32, whether it is quantised or not."""
+    """The weight of a layer, quantised or not, in float32."""
     import mlx.core as mx
 
     weight = module.weight

@@ -1,4 +1,4 @@
-"""The target of a distillation, loaded, with all that the stages want of it."""
+"""The target of a distillation, loaded, with all that the stages need."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Subject:
         tokenizer, vocabulary: its own; `vocabulary` has one piece for each id from 0 on.
         stop_ids: end a text.
         max_context: tokens.
-        model: what it is made of; None for the toy.
+        model: its weights; None for the toy.
     """
 
     name: str
@@ -49,19 +49,19 @@ class Subject:
 
     @property
     def tokens(self) -> int:
-        """How many ids it has."""
+        """The size of its vocabulary."""
         return len(self.vocabulary.pieces)
 
     def prompt_ids(self, prompt: str) -> list[int]:
-        """A prompt behind the chat template."""
+        """The ids of a prompt in the target's chat template."""
         return self.tokenizer.encode(self.tokenizer.chat(prompt))
 
 
 def target_name(text: str) -> str:
-    """The name of a target as settings have it: `toy`, or `local:` and a model's name.
+    """The name of a target as in the settings: `toy`, or `local:` and the name of a model.
 
     Raises:
-        UnknownModelError: a prefix that no target in this process has.
+        UnknownModelError: the prefix of a target that does not run in this process.
     """
     text = text.strip()
     if text == TOY or text.startswith("local:"):
@@ -69,14 +69,14 @@ def target_name(text: str) -> str:
     kind, _, rest = text.partition(":")
     if rest and kind in ("model", "remote", "openai", "cerebras", "server"):
         raise UnknownModelError(
-            f"A draft cannot be distilled from {text!r}: its distributions are needed, whole.",
+            f"A draft cannot be distilled from {text!r}: that needs the target's whole distributions.",
             "Give a model on this machine: --target smollm2-135m.",
         )
     return f"local:{text}"
 
 
 def check_target_name(text: str) -> str:
-    """The same, after a look at the disk: no model library, no network.
+    """`target_name`, checked against what is on the disk, without a model library or the network.
 
     Raises:
         UnknownModelError, UnsupportedModelError: see `specviz.setup.catalog.check`.
@@ -97,10 +97,10 @@ def open_subject(
     Args:
         name: see `target_name`.
         cancelled: ends a download, and later the writing of texts.
-        load: gives a model by its name.
+        load: loads a model by its name.
 
     Raises:
-        UnknownModelError, UnsupportedModelError, DownloadError: it cannot be had.
+        UnknownModelError, UnsupportedModelError, DownloadError: it cannot be loaded.
     """
     name = target_name(name).removeprefix("local:")
     if name == TOY:
@@ -109,7 +109,7 @@ def open_subject(
 
 
 def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: False) -> Subject:
-    """A loaded model as target."""
+    """A loaded model as the target."""
     tokenizer = model.tokenizer
     return Subject(
         name=_own_name(model.name),
@@ -124,13 +124,13 @@ def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: Fal
 
 
 def _own_name(name: str) -> str:
-    """A name that means something on another machine too: of a path its last part."""
+    """A name that is valid on another machine too: the last part of a path."""
     source = resolve(name)
     return source.name if source.kind in ("wheel", "hub") else Path(source.location).stem
 
 
 def _toy(cancelled: Callable[[], bool]) -> Subject:
-    use_fast_blas()  # its student is trained by MLX too
+    use_fast_blas()  # MLX trains its student too
     tokenizer = ToyTokenizer()
     scorer = ToyScorer(tokenizer)
     return Subject(

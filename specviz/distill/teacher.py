@@ -1,4 +1,4 @@
-"""The target as a writer of training texts: many at a time, and with the distributions that it drew from."""
+"""The target writes training texts, many at a time, with the distributions that their tokens were drawn from."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class TextRequest:
     """One text to write.
 
     Attributes:
-        domain: kept with the text.
-        prompt_ids: chat template included.
-        temperature: 0 takes the most probable token.
-        max_tokens: the text ends there, or with a stop token, which belongs to it.
-        seed: of its draws alone: a text does not depend on those beside it.
+        domain: is kept with the text.
+        prompt_ids: with the chat template.
+        temperature: at 0 the most probable token is taken.
+        max_tokens: a text ends there, or with a stop token, which is part of it.
+        seed: of the draws of this text only, so that it does not depend on the other texts.
     """
 
     domain: str
@@ -43,12 +43,12 @@ class Teacher(Protocol):
     """Writes texts."""
 
     def write(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TeacherText]]:
-        """The texts with the index of their request, in the order in which they end."""
+        """Each text with the index of its request, in the order in which the texts end."""
         ...
 
 
 class _Text:
-    """A text that grows."""
+    """A text while it is written."""
 
     def __init__(self, request: TextRequest) -> None:
         self._request = request
@@ -66,10 +66,10 @@ class _Text:
 
 
 class ScorerTeacher:
-    """One text after the other, from anything that gives logits: the toy."""
+    """Writes one text after the other, with any scorer: for the toy."""
 
     def __init__(self, scorer: Scorer, stop_ids: frozenset[int], cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Use the scorer; `cancelled` is asked at every text, and true ends `write`."""
+        """Use the scorer; `cancelled` is called at every text, and true ends `write`."""
         self._scorer, self._stop_ids, self._cancelled = scorer, stop_ids, cancelled
 
     def write(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TeacherText]]:
@@ -93,13 +93,13 @@ class ScorerTeacher:
 
 
 class BatchTeacher:
-    """Texts that grow together in mlx-lm's `BatchGenerator`, whose batch takes in a new one where one ends."""
+    """Writes many texts together with mlx-lm's `BatchGenerator`: where one ends, the next one takes its place."""
 
     def __init__(self, model: LanguageModel, batch: int = BATCH, cancelled: Callable[[], bool] = lambda: False) -> None:
         """Use the model's weights.
 
         Args:
-            cancelled: asked at every token; true ends `write` with the texts that have ended by then.
+            cancelled: called at every token; true ends `write` with the texts that are done.
         """
         self._model, self._batch, self._cancelled = model, batch, cancelled
         _use_own_layers(model.model)
@@ -130,7 +130,7 @@ class BatchTeacher:
             generator.close()
 
     def _take(self, responses: Sequence[Any], growing: dict[int, _Text]) -> list[int]:
-        """Add one token to each text; gives back those that have ended."""
+        """Add one token to each text; returns those that have ended."""
         import mlx.core as mx
 
         if not responses:
@@ -144,7 +144,7 @@ class BatchTeacher:
 
 
 class _Sampler:
-    """Draws one text's tokens; padding rows of the vocabulary are never drawn."""
+    """Draws the tokens of one text, never from the padding of the vocabulary."""
 
     def __init__(self, temperature: float, seed: int, vocab_size: int) -> None:
         import mlx.core as mx
@@ -163,7 +163,7 @@ class _Sampler:
 
 
 def _use_own_layers(model: Any) -> None:
-    """Take `specviz.engines.mlx.cpu_exp` back: its attention does not know the masks of a batch, (B, 1, L, N)."""
+    """Undo `specviz.engines.mlx.cpu_exp`: its attention cannot take the mask of a batch, (B, 1, L, N)."""
     for module in model.modules():
         kind = type(module)
         if kind.__module__ == "specviz.engines.mlx.cpu_exp":

@@ -1,4 +1,4 @@
-"""The words that prompts are made of: the files in `data`, each read when it is first needed.
+"""The words of prompts and of the model card: the files in `data`, each read when it is first needed.
 
 An item of `topics.json` is written as it stands inside a sentence, so in lower case unless it is a name.
 """
@@ -52,6 +52,11 @@ def held_out_pairs() -> tuple[tuple[str, str], ...]:
     """Domain and text of the prompts to measure with: eight of each domain."""
     decoder = msgspec.json.Decoder(dict[str, str])
     return tuple((row["domain"], row["prompt"]) for row in decoder.decode_lines(_read("held_out.jsonl")))
+
+
+def card_template() -> str:
+    """The model card of a draft, with fields in braces: see `specviz.distill.card`."""
+    return _read("card.md").decode()
 
 
 def _decoded(name: str, kind: type[T]) -> T:

@@ -1,4 +1,4 @@
-"""Training: AdamW with warm-up and a cosine, over a budget of time or of steps, with checkpoints to go on from."""
+"""Training: AdamW with warm-up and cosine decay, for a given time or number of steps, with checkpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from specviz.distill.samples import TeacherText
 
 WARM_UP_STEPS = 50
 WARM_UP = 0.05
-#: What the cosine ends at, as a share of the highest rate.
+#: The last learning rate, as a share of the highest.
 LAST_RATE = 0.05
 GRADIENT_NORM = 1.0
 
@@ -29,10 +29,10 @@ class TrainingPlan:
     """How to train.
 
     Attributes:
-        seconds: the budget; the pauses between two sessions do not count.
-        steps: a budget too, where given: with it, a run is the same whatever the machine.
+        seconds: for the training; pauses between two sessions do not count.
+        steps: if given, they decide when training ends, and a run is the same on every machine.
         batch_tokens: see `specviz.distill.batches.plan`.
-        learning_rate: the highest.
+        learning_rate: the highest one.
         seed: of the order of texts.
     """
 
@@ -44,27 +44,27 @@ class TrainingPlan:
     seed: int = 0
 
     def progress(self, step: int, spent_s: float) -> float:
-        """The share of the budget that is used, at most 1."""
+        """The share of the training that is over, at most 1."""
         if self.steps is not None:
             return min(1.0, step / max(1, self.steps))
         return min(1.0, spent_s / self.seconds) if self.seconds > 0 else 1.0
 
 
 def rate(step: int, progress: float, highest: float) -> float:
-    """The learning rate: linear up to `highest`, then a half cosine down to a share of it.
+    """The learning rate: linear up to `highest`, then along half a cosine down to a share of it.
 
-    It is warm after `WARM_UP_STEPS`, or after a share of the budget where that has fewer steps.
+    The warm-up takes `WARM_UP_STEPS`, or a share of the training where that is less.
     """
     warm = min(1.0, max((step + 1) / WARM_UP_STEPS, progress / WARM_UP))
     return highest * warm * (LAST_RATE + (1 - LAST_RATE) * 0.5 * (1 + math.cos(math.pi * progress)))
 
 
 class Trainer:
-    """A student, its optimizer, and how far they have come.
+    """A student, its optimizer, and the state of the training.
 
     Attributes:
-        student: trained in place.
-        step, tokens, spent_s: steps made, target tokens learned from, seconds used, over all sessions.
+        student: is trained in place.
+        step, tokens, spent_s: steps done, target tokens learned from and seconds used, over all sessions.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Trainer:
         """Begin at step 0.
 
         Raises:
-            RunError: no texts.
+            RunError: there is no text.
         """
         from mlx.nn.utils import value_and_grad
         from mlx.optimizers import AdamW
@@ -93,11 +93,11 @@ class Trainer:
 
     @property
     def progress(self) -> float:
-        """The share of the budget that is used."""
+        """The share of the training that is over."""
         return self._plan.progress(self.step, self.spent_s)
 
     def run(self) -> Iterator[float]:
-        """Train until the budget is used; gives the loss of each step."""
+        """Train to the end; yields the loss of each step."""
         began = self._clock() - self.spent_s
         for batch in self._batches():
             if self.progress >= 1:
@@ -106,7 +106,7 @@ class Trainer:
             self.spent_s = self._clock() - began
 
     def _batches(self) -> Iterator[list[int]]:
-        """Batches from the next step on, without end: an order of the seed alone, so that a step finds its place."""
+        """Batches from the next step on, without end. The seed alone decides their order."""
         lengths = [self._collator.length(s) for s in self._samples]
         epoch, first = 0, self.step
         while True:
@@ -128,7 +128,7 @@ class Trainer:
         value = float(loss.item())
         if not math.isfinite(value):
             raise RunError(
-                f"The loss is {value} at step {self.step}: training has come apart.",
+                f"The loss is {value} at step {self.step}: the training has diverged.",
                 "Start again in an empty folder, with a smaller --learning-rate.",
             )
         self.step += 1
@@ -136,7 +136,7 @@ class Trainer:
         return value
 
     def save(self, path: Path) -> None:
-        """Write a checkpoint, whole or not at all.
+        """Write a checkpoint in one step.
 
         Raises:
             OSError: it cannot be written.
@@ -147,7 +147,7 @@ class Trainer:
         write_whole(path, lambda partial: save(partial, arrays, {"position": position}))
 
     def load(self, path: Path) -> None:
-        """Go on from a checkpoint.
+        """Continue from a checkpoint.
 
         Raises:
             RunError: it is damaged, or not of this student.
@@ -176,7 +176,7 @@ def _loss(student: Any, batch: Batch, weight: float) -> Any:
     import mlx.core as mx
 
     hidden = student.model(mx.array(batch.inputs))
-    # The head is the dearest part: only where a token of the target is predicted.
+    # The head costs most: compute it only where a token of the target is predicted.
     hidden = hidden.reshape(-1, hidden.shape[-1])[mx.array(batch.positions)]
     head = student.model.embed_tokens.as_linear if student.args.tie_word_embeddings else student.lm_head
     return mixed(head(hidden), mx.array(batch.ids), mx.array(batch.logprobs), mx.array(batch.log_sums), weight)

@@ -1,4 +1,4 @@
-"""Which of the target's tokens a draft gets, and what it reads in place of the others."""
+"""Which of the target's tokens a draft has, and what it reads in place of the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHUNK = 4096
 
 
 def count(texts: Iterable[NDArray[np.int32]], target_tokens: int) -> Counts:
-    """How often each id stands in the texts: (target tokens,)."""
+    """How often each id occurs in the texts: (target tokens,)."""
     counts = np.zeros(target_tokens, dtype=np.int64)
     for ids in texts:
         counts += np.bincount(ids, minlength=target_tokens)
@@ -24,15 +24,15 @@ def count(texts: Iterable[NDArray[np.int32]], target_tokens: int) -> Counts:
 
 
 def choose(counts: Counts, size: int, always: Iterable[int], embeddings: Floats | None = None) -> DraftVocabulary:
-    """The most frequent ids, ties by id, and those that must be there; an id that was never seen is of no use.
+    """The most frequent ids, ties by id, and those that are always kept; an id that does not occur is left out.
 
-    A token that is not kept is read as the kept one whose row of the target's embedding has the largest cosine with
-    its own; without an embedding, as the most frequent one.
+    A token that is not kept is read as the kept token with the largest cosine of their rows in the target's embedding;
+    without an embedding, as the most frequent token.
 
     Args:
         counts: (target tokens,) see `count`.
-        size: how many ids the draft gets, at most.
-        always: ids that are kept whatever their count: stop and special tokens.
+        size: how many ids are kept, at most.
+        always: ids that are kept whatever their count is: stop tokens and special tokens.
         embeddings: (at least target tokens, width).
     """
     must = np.unique(np.fromiter(always, dtype=np.int64))

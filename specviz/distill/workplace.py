@@ -1,4 +1,4 @@
-"""The folder in which an unfinished run keeps what it has: `.work` in the folder of the draft to be."""
+"""The state of an unfinished run on the disk: `.work` in the folder of the later draft."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Workplace:
     """Paths and contents of `.work`.
 
     Attributes:
-        folder: of the draft to be. root: `.work` in it.
+        folder: of the later draft. root: `.work` in it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,7 +36,7 @@ class Workplace:
         self.checkpoint = self.root / "checkpoint.safetensors"
 
     def shard_path(self, index: int) -> Path:
-        """Of one shard of training texts."""
+        """The file of one shard of training texts."""
         return self.texts / f"{index:06d}.npz"
 
     def shards(self) -> list[Shard]:
@@ -51,22 +51,22 @@ class Workplace:
         return found
 
     def save_texts(self, index: int, shard: Shard) -> Shard:
-        """Keep a shard of training texts; gives it back as the next session will read it."""
+        """Keep a shard of training texts; returns it as the next session will read it."""
         return save_shard(self.shard_path(index), shard)
 
     def vocabulary(self) -> DraftVocabulary | None:
-        """The draft's vocabulary, once it is chosen: then no more texts are written."""
+        """The draft's vocabulary; None before it is chosen. After that no more texts are written."""
         return read_vocabulary(self.root) if (self.root / VOCABULARY_FILE).exists() else None
 
     def save_vocabulary(self, vocabulary: DraftVocabulary) -> None:
-        """Keep it, whole or not at all."""
+        """Keep the vocabulary, in one step."""
         partial = self.root / "partial"
         partial.mkdir(exist_ok=True)
         save_vocabulary(partial, vocabulary)
         os.replace(partial / VOCABULARY_FILE, self.root / VOCABULARY_FILE)
 
     def remove(self) -> None:
-        """Take `.work` away: the draft is finished."""
+        """Delete `.work`: the draft is finished."""
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -75,8 +75,8 @@ def occupied(folder: Path) -> Iterator[Workplace]:
     """The workplace of a folder, for one process at a time.
 
     Raises:
-        SettingsError: the folder holds a finished draft, or something else than a run of specviz.
-        RunError: another process is at it.
+        SettingsError: the folder holds a finished draft, or other files.
+        RunError: another process uses it.
         OSError: it cannot be made.
     """
     from filelock import FileLock, Timeout
@@ -93,7 +93,7 @@ def occupied(folder: Path) -> Iterator[Workplace]:
         lock.acquire(timeout=0)
     except Timeout as exc:
         raise RunError(
-            f"Another specviz is at work in {folder}.", "Wait for it, stop it, or give another --out."
+            f"Another specviz uses {folder}.", "Wait until it has ended, stop it, or give another --out."
         ) from exc
     try:
         yield place

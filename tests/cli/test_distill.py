@@ -14,8 +14,7 @@ import pytest
 from specviz.cli import main
 from specviz.cli.distill import NewsPrinter, duration
 from specviz.core.ports import Progress
-from specviz.distill.pipeline import Learned
-from specviz.distill.writing import Wrote
+from specviz.distill.writing import Learned, Wrote
 
 ROOT = Path(__file__).parent.parent.parent
 SHORT = ["--tokens", "2500", "--steps", "3", "--max-tokens", "30"]
@@ -63,7 +62,7 @@ def test_a_toy_is_distilled_and_measured(tmp_path: Path, capsys: pytest.CaptureF
         (["--tokens", "0"], "--tokens must be from 1"),
         (["--learning-rate", "inf"], "--learning-rate must be"),
         (["--prompts", "no/such/file"], "Cannot read the prompts"),
-        (["--out", "."], "folder of its own"),
+        (["--out", "."], "folder for the draft alone"),
         (["--out", __file__], "is a file"),
     ],
 )
@@ -99,8 +98,8 @@ def test_ctrl_c_makes_a_draft_of_what_there_is(tmp_path: Path) -> None:
                 break
         err, out = run.stderr.read(), run.stdout.read()
         assert run.wait(60) == 130
-    assert "Finishing with what there is" in err
-    assert "stopped before its time: the same command goes on" in out
+    assert "Making a draft of what there is" in err
+    assert "stopped before its time: the same command continues it" in out
     assert (folder / "draft.json").exists() and (folder / ".work" / "checkpoint.safetensors").exists()
 
 

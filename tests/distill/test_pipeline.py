@@ -15,9 +15,9 @@ import pytest
 from specviz.cli.acceptance import measure
 from specviz.core.acceptance import overall
 from specviz.core.errors import PromptError, RunError, SettingsError
-from specviz.distill.pipeline import Learned, News, distill
+from specviz.distill.pipeline import distill
 from specviz.distill.recipe import Recipe
-from specviz.distill.writing import Wrote
+from specviz.distill.writing import Learned, News, Wrote
 from specviz.setup.loading import load_draft
 from tests.distill.kill import RECIPE
 from tests.engines.tiny import write_tiny_model
@@ -45,15 +45,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("specviz.distill.writing.save_shard", 1, 0, 0),  # before the held-out texts are kept
         ("os.fsync", 2, 0, 0),  # while they are
-        ("specviz.distill.pipeline:Workplace.save_texts", 3, 96, 0),
+        ("specviz.distill.workplace:Workplace.save_texts", 3, 96, 0),
         ("os.replace", 3, 0, 0),  # a shard is written, and not yet in its place
         ("specviz.distill.workplace.save_vocabulary", 1, None, 0),
-        ("specviz.distill.pipeline:Workplace.vocabulary", 3, None, 0),
+        ("specviz.distill.workplace:Workplace.vocabulary", 3, None, 0),
         ("specviz.distill.train:Trainer.save", 7, None, 6),
         ("specviz.distill.train.save", 5, None, 4),
         ("specviz.distill.pipeline.score_texts", 1, None, 12),
         ("specviz.distill.folder.check_folder", 1, None, 12),
-        ("specviz.distill.pipeline:Workplace.remove", 1, None, 12),
+        ("specviz.distill.workplace:Workplace.remove", 1, None, 12),
     ],
 )
 def test_a_run_killed_anywhere_ends_as_the_whole_one(
@@ -175,6 +175,21 @@ def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy() -> None:
     assert "same command" in error.value.remedy
 
 
+def test_a_run_that_another_version_has_left_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".work").mkdir()
+    (tmp_path / ".work" / "recipe.json").write_text('{"goal": "toy", "minutes": 60}')
+    with pytest.raises(RunError, match="unfinished run in .* cannot be continued") as error:
+        distill(SMALL, tmp_path)
+    assert "to start again" in error.value.remedy
+
+
+def test_a_missing_library_is_named_with_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specviz.distill.pipeline.find_spec", lambda name: None if name == "mlx_lm" else name)
+    with pytest.raises(RunError, match="needs mlx-lm, which") as error:
+        distill(SMALL, tmp_path / "draft")
+    assert "requirements-distill.txt" in error.value.remedy and not (tmp_path / "draft").exists()
+
+
 def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
     stop = StopAt(Wrote, 50)
     distill(SMALL, tmp_path, stop, stop.asked)
@@ -219,5 +234,5 @@ def test_layers_that_the_target_lacks_are_refused_and_can_be_mended(tmp_path: Pa
 
 def test_a_prompt_that_leaves_no_room_is_refused_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("fine\n" + "z" * 5000)
-    with pytest.raises(PromptError, match="do not fit"):
+    with pytest.raises(PromptError, match="does not fit"):
         distill(replace(SMALL, prompts=str(tmp_path / "p.txt")), tmp_path / "draft")
