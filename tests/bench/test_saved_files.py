@@ -1,4 +1,4 @@
-"""Files that version 0.2 saved still load, and say the same.
+"""Files that version 0.2 saved still load, with the same figures.
 
 `fixtures/` has a benchmark and a prediction of the toy pair, written by that version.
 """

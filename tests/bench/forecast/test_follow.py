@@ -213,7 +213,7 @@ def test_the_chance_is_how_often_the_rule_keeps(rule: Rule, row: Row) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
-def test_what_the_target_does_not_know_is_never_kept(rule: Rule) -> None:
+def test_ids_beyond_the_targets_vocabulary_are_never_kept(rule: Rule) -> None:
     sparse, full = Row(np.array([0.7, 0.3]), np.array([0, 9])), Row(np.array([0.7, 0, 0, 0, 0, 0, 0, 0, 0, 0.3]))
     assert keep_probability(P, sparse, rule) == keep_probability(P, full, rule) <= 0.7
 
@@ -227,6 +227,6 @@ def test_on_a_text_of_the_targets_own_the_mean_chance_is_the_chance() -> None:
     assert kept_in_text(P, row, 3, RULES[3]) == keep_probability(P, row, RULES[3]) == pytest.approx(0.65)
 
 
-def test_a_token_that_rounding_has_put_out_of_p_is_kept_if_the_draft_gives_it() -> None:
+def test_a_token_whose_p_was_rounded_to_0_is_kept_if_the_draft_has_it() -> None:
     assert kept_in_text(P, Row(Q), 4, RULES[0]) == 1.0
     assert kept_in_text(P, Row.one_hot(0), 4, RULES[0]) == 0.0

@@ -1,4 +1,4 @@
-"""The ranking, and the sentence that says it."""
+"""The ranking, and its sentence."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MIXED = prediction(
 )
 
 
-def test_each_draft_stands_at_its_best_k() -> None:
+def test_each_draft_is_ranked_at_its_best_k() -> None:
     assert [(r.draft, r.k) for r in MIXED.ranking(0.0, "probabilistic")] == [("a", 4), ("b", 1), ("none", 0)]
 
 
-def test_of_two_that_are_told_alike_the_smaller_k_is_better() -> None:
+def test_of_two_equal_rounded_speed_ups_the_smaller_k_is_better() -> None:
     close = prediction(row("a", 8, 1.234), row("a", 4, 1.231), row("a", 1, 1.2), row("b", 2, 1.232))
     assert [(r.draft, r.k) for r in close.ranking(0.0, "probabilistic")] == [("b", 2), ("a", 4)]
 
@@ -56,7 +56,7 @@ def test_without_times_the_order_is_that_of_tokens_per_round() -> None:
     assert untimed.words(0.0, "probabilistic").startswith("By tokens per round: b with K = 4, a with K = 1.")
 
 
-def test_the_json_says_all_of_it() -> None:
+def test_the_json_has_everything_and_is_read_again() -> None:
     data = json.loads(json.dumps(MIXED.to_json(), allow_nan=False))
     assert data["schema"] == SCHEMA == "specviz.predict/1" and len(data["rows"]) == 6
     assert data["ranking"][0]["drafts"] == ["a", "b", "none"] and data["plain_ms"] == {"0": 1.0}

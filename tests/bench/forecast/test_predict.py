@@ -1,4 +1,4 @@
-"""A prediction is what a sweep would have measured, and costs a small part of it."""
+"""A prediction has the figures that a sweep would measure, in a small part of the time."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_targets_own_text_may_be_given_as_well() -> None:
     assert own.rows[1].tokens_per_round != 5 and own.written_ms and not given.written_ms and given.given
 
 
-def test_on_another_text_the_chances_are_those_of_any_token() -> None:
+def test_on_a_given_text_the_probabilities_are_those_of_any_token() -> None:
     """Everything is "a" behind an "a": the target wants a "b" each time, and so does the draft."""
     [one, four] = given_letters("aaaaaaaaaaaa").rows
     assert (one.acceptance, four.acceptance) == (1.0, 1.0)
@@ -199,7 +199,7 @@ def test_a_speed_up_is_plain_time_over_the_time_of_a_round(clock: Clock, tempera
         assert row.speedup == pytest.approx(100.0 * row.tokens_per_round / (row.draft_ms + row.verify_ms))
 
 
-def test_predicted_is_what_is_measured_then(clock: Clock) -> None:
+def test_the_prediction_equals_the_measurement(clock: Clock) -> None:
     plan = plan_of(("toy", "ngram", "none"), (1, 2, 4, 8))
     found = predict(plan, PROMPTS, timed(clock), clock=clock)
     confirmed = confirm(found, PROMPTS, timed(clock), clock=clock)
@@ -225,7 +225,7 @@ def test_it_costs_little_more_than_the_texts(clock: Clock) -> None:
 # What goes wrong.
 
 
-def test_a_server_is_refused_before_it_is_asked() -> None:
+def test_a_server_is_refused_before_it_is_called() -> None:
     def never(settings: Settings) -> Pair:
         raise AssertionError("opened")
 
@@ -243,7 +243,7 @@ class Opaque:
                 setattr(self, name, getattr(inner, name))
 
 
-def test_what_cannot_be_looked_into_is_refused_and_closed() -> None:
+def test_targets_and_drafts_that_cannot_be_followed_are_refused_and_closed() -> None:
     closed: list[str] = []
     opaque: list[tuple[Drafter, Target]] = [
         (toy_draft(), Opaque(toy_target())),  # type: ignore[list-item]
@@ -300,7 +300,7 @@ def test_an_answer_of_a_single_token_is_followed() -> None:
     assert {row.tokens_per_round for row in found.rows} == {1.0} and {row.acceptance for row in found.rows} == {None}
 
 
-def test_it_tells_how_far_it_is() -> None:
+def test_it_reports_its_progress() -> None:
     told: list[Progress] = []
     predict(plan_of(temperatures=(0.0, 1.0)), PROMPTS, open_toy, on_progress=told.append)
     words = list(dict.fromkeys(p.what for p in told))

@@ -30,7 +30,7 @@ def test_a_call_is_divided_into_its_tokens_and_the_rest() -> None:
     assert (times.rest, times.ended) == ([5.0], [12.0, 0.5])
 
 
-def test_a_mean_draft_is_put_together_from_what_it_holds() -> None:
+def test_the_time_of_a_mean_draft_is_the_sum_of_its_parts() -> None:
     times = DraftTimes([20.0], [10.0, 12.0, 11.0], [1.0], [5.0], [9.0])
     # One round that draws two and copies one, one that copies one and ends early, one that drafts nothing.
     expected = Expected(tokens=6, rounds=3, drafted=4, drawn=2, drawing=1, ended=2)
@@ -61,7 +61,7 @@ def drafted(limit_s: float) -> list[tuple[int, int]]:
     return drafter.calls
 
 
-def test_a_draft_is_timed_where_a_run_would_ask_it() -> None:
+def test_a_draft_is_timed_at_the_places_of_a_run() -> None:
     """The first call only reads; then four are copied and kept and one more comes; K takes turns."""
     assert drafted(99.0) == [(6, 1), (6, 4), (11, 1), (12, 4), (13, 1), (14, 4), (15, 1)]
 
@@ -82,11 +82,11 @@ def test_a_mean_call_is_over_the_lengths_and_not_of_the_mean_length() -> None:
     assert times.round_ms(expected) == pytest.approx(150 + 10 * 2 / 3 + 3 + 1)
 
 
-def test_nothing_timed_is_not_known() -> None:
+def test_without_samples_a_time_is_unknown() -> None:
     assert TargetTimes().plain_ms is None and TargetTimes().round_ms(expect([FollowedBlock((), ())], 1, 1)) is None
 
 
-def test_copies_go_on_from_the_beginning_where_the_text_ends() -> None:
+def test_copies_continue_from_the_beginning_after_the_end_of_the_text() -> None:
     place = Place((5, 6, 7, 8), 2, 1, Sampling(), Rule())
     [found] = place.copies(3)
     assert place.context == (5, 6, 7) and found.token_ids == (8, 5, 6) and place.copies(0) == []

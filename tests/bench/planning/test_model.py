@@ -108,14 +108,14 @@ def test_ten_accepted_in_43_rounds_is_1_233_tokens_per_round() -> None:
     assert f"{float(known.tokens_per_round(1)):.3f}" == "1.233"
 
 
-def test_beyond_the_measured_positions_the_last_rate_goes_on_and_is_called_extrapolated() -> None:
+def test_beyond_the_measured_positions_the_last_rate_continues_and_is_called_extrapolated() -> None:
     known = _counted((80, 40))
     assert float(known.tokens_per_round(4)) == pytest.approx(1 + 0.8 + 0.4 + 0.2 + 0.1)
     assert [known.is_extrapolated(k) for k in (1, 2, 3)] == [False, False, True]
 
 
-def test_a_rate_of_a_handful_of_rounds_is_not_carried_on() -> None:
-    """Of the 2 rounds that got to the third position both went on: that says nothing about a tenth."""
+def test_a_rate_of_a_few_rounds_is_not_continued() -> None:
+    """2 of 2 rounds kept the third position: that says nothing about the tenth."""
     known = _counted((20, 2, 2))
     assert float(known.at_least(4)) == pytest.approx(0.02 * 2 / 20)
 
@@ -128,7 +128,7 @@ def test_a_k_that_was_run_itself_has_the_tokens_of_its_own_rounds() -> None:
     assert float(known.tokens_per_round(6)) == pytest.approx(2.0 + 0.4)
 
 
-def test_nothing_kept_stays_nothing_however_far() -> None:
+def test_without_kept_tokens_a_round_gives_one_token_at_any_k() -> None:
     assert _counted((0, 0)).tokens_per_round(KS) == pytest.approx(np.ones(16))
 
 
@@ -146,7 +146,7 @@ def test_the_curve_is_linear_between_its_points_and_never_falls_behind_them() ->
     assert VerifyCurve.of([(0, 90)])([0, 16]) == pytest.approx([90, 90])
 
 
-def test_points_that_are_close_are_one_so_that_chance_is_no_slope() -> None:
+def test_points_that_are_close_are_averaged() -> None:
     assert VerifyCurve.of([(2, 90), (2, 110)])(2) == pytest.approx(100)
     curve = VerifyCurve.of([(0, 100), (0, 102), (1.2, 118), (1.21, 122)])
     assert curve.points == ((0, 101), (pytest.approx(1.205), 120))
@@ -155,7 +155,7 @@ def test_points_that_are_close_are_one_so_that_chance_is_no_slope() -> None:
 
 
 def test_a_speed_up_worked_out_by_hand() -> None:
-    """K = 4: 40 ms of drafting, 140 of verifying, 60 on the way, for 2.5 tokens; a plain token takes 100 ms."""
+    """K = 4: 40 ms of drafting, 140 of verifying, 60 in the network, for 2.5 tokens; a plain token takes 100 ms."""
     known, costs = _counted((80, 40, 20, 10)), Costs(60.0, 10.0)
     assert float(round_ms(known, costs, 4)) == pytest.approx(240)
     assert speedup(known, 4, costs) == pytest.approx(2.5 * 100 / 240)
@@ -224,7 +224,7 @@ def test_the_maps_hold_the_speed_up_of_every_cell(way) -> None:
         assert over_draft[1, i] == pytest.approx(speedup(known, k, Costs(60.0, 25.0), way))
 
 
-def test_a_call_of_a_server_is_a_plain_token_with_the_way_in_it() -> None:
+def test_a_call_to_a_server_is_a_plain_token_with_the_network_included() -> None:
     known, costs = _counted((80,), per_call_ms=160.0, network_included=True), Costs(20.0, 10.0)
     assert baseline_ms(known, costs, "streaming") == 100
     assert baseline_ms(known, costs, "one call per token") == 180
@@ -257,7 +257,7 @@ def test_the_best_k_is_the_best(known, rtt, draft, way) -> None:
     assert speedup(known, best, costs, way) >= max(speedups(known, costs, KS, way)) - 1e-12
 
 
-def test_the_verdict_takes_no_k_that_was_not_measured_and_tells_of_it() -> None:
+def test_the_verdict_has_a_measured_k_and_mentions_a_better_extrapolated_one() -> None:
     found = answer(_counted((95, 90)), Costs(0.0, 1.0), KS)
     assert found.k == 2 and found.speculate
     assert found.further is not None and found.further[0] > 2 and found.further[1] > found.speedup
@@ -277,7 +277,7 @@ def test_the_interval_comes_from_the_rounds_and_holds_what_they_would_give_again
     assert inside / 400 > 0.9
 
 
-def test_an_interval_on_both_sides_of_one_is_no_answer() -> None:
+def test_an_interval_that_contains_1_is_no_answer() -> None:
     few = answer(_counted((3,), rounds=8), Costs(0.0, 24.0), [1])
     assert few.interval[0] < 1 < few.interval[1] and few.speculate is None
     assert answer(by_hand(0.375, 100, 24, [(4, 140)]), Costs(0.0, 24.0), [1]).interval is None
@@ -314,7 +314,7 @@ def test_without_a_price_nothing_is_known(bill) -> None:
     assert (found.streaming, found.per_call, found.speculative) == (None, None, None)
 
 
-def test_a_price_of_nothing_is_a_price() -> None:
+def test_a_price_of_0_is_a_price() -> None:
     assert cost(_counted((100,)), 1, Bill(0.0, 0.0, 100, 200), "scoring").speculative == 0
 
 
@@ -350,7 +350,7 @@ def test_the_first_round_which_reads_the_prompt_is_in_no_time() -> None:
     assert from_run(state) == from_run(_story().state())
 
 
-def test_a_simulated_network_is_in_no_time_but_is_told() -> None:
+def test_a_simulated_network_is_in_no_time_and_is_recorded() -> None:
     state = _story(baseline_tps=20.0, per_call_tps=5.0, network=(150.0, 0.0)).state()
     known = from_run(state)
     assert known.rtt_ms == 150 and known.verify.points == ((0, 40), (4, 30))
@@ -358,18 +358,18 @@ def test_a_simulated_network_is_in_no_time_but_is_told() -> None:
     assert speedup(known, 4, Costs(150.0, 2.5)) == pytest.approx(state.latest.speedup, rel=0.03)
 
 
-def test_a_server_whose_calls_nobody_divided_has_the_way_in_them() -> None:
+def test_calls_that_are_not_split_include_the_network() -> None:
     known = from_run(_story(way="scoring", per_call_tps=8.0).state())
     assert known.network_included and known.per_call_ms == 125 and known.way == "scoring"
     assert known.verify.points == ((0, 115), (4, 30))
 
 
-def test_acceptance_by_position_ends_where_too_few_rounds_got_to() -> None:
+def test_acceptance_by_position_ends_where_too_few_rounds_reached() -> None:
     assert _counted((20, 8, 8)).acceptance_by_position() == pytest.approx([0.2, 0.4])
     assert by_hand(0.6, 89, 5, [(4, 127)]).acceptance_by_position() == pytest.approx([0.6] * 16)
 
 
-def test_single_odd_blocks_are_no_points_of_the_curve() -> None:
+def test_rare_block_lengths_are_not_points_of_the_curve() -> None:
     story = _story().round(["a"], 1, "x").round([], 0, "x")
     assert [length for length, _ in from_run(story.state()).verify.points] == [0, 4]
 
@@ -384,11 +384,11 @@ def test_single_odd_blocks_are_no_points_of_the_curve() -> None:
         Story().round([], 0, "a").round([], 0, "b").state(),
     ],
 )
-def test_a_run_that_has_not_measured_it_all_is_no_source(state) -> None:
+def test_a_run_without_baseline_acceptance_or_times_is_not_a_source(state) -> None:
     assert from_run(state) is None
 
 
-def test_by_hand_every_position_is_accepted_alike() -> None:
+def test_an_assumption_accepts_every_position_with_the_same_probability() -> None:
     known = by_hand(0.6, 89, 5, [(4, 127), (16, 180)])
     assert known.tokens_per_round(KS) == pytest.approx(iid_tokens_per_round(0.6, KS))
     assert known.assumed and known.k == 16 and known.tokens_interval(4) is None

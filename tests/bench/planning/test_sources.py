@@ -65,7 +65,7 @@ def test_each_draft_temperature_and_rule_is_a_source() -> None:
     assert len({known.source for known in from_bench(_bench(**plan))}) == 8
 
 
-def test_what_was_not_measured_is_no_source() -> None:
+def test_what_was_not_measured_is_not_a_source() -> None:
     made = _bench()
     without_plain = [t for t in made.trials if t.cell]
     without_draft = [t for t in made.trials if not t.cell]
@@ -75,7 +75,7 @@ def test_what_was_not_measured_is_no_source() -> None:
             read(dumps(dataclasses.replace(made, trials=trials)).encode())
 
 
-def test_calls_that_nobody_divided_hold_the_way() -> None:
+def test_calls_that_are_not_split_include_the_network() -> None:
     made = _bench(baselines=("streaming", "one call per token"), ks=(2,))
     made.trials = [_trial(i, cell.k, 0, 1.0) for i, cell in enumerate(made.plan.cells())]
     made.trials[1] = dataclasses.replace(made.trials[1], steady_ms=100 * 300.0)
@@ -121,7 +121,7 @@ def test_a_prediction_is_a_source_for_every_draft_that_was_timed() -> None:
     assert speedup(known, 4, Costs(0.0, known.draft_ms)) == pytest.approx(expected)
 
 
-def test_a_larger_k_that_drafts_less_is_chance_and_no_negative_count() -> None:
+def test_a_larger_k_that_drafts_less_gives_no_negative_count() -> None:
     rows = _prediction()["rows"][1:3]
     (known,) = read(_bytes(_prediction(rows=[rows[0], {**rows[1], "drafted_per_round": 0.8}])))
     assert known.proposed == pytest.approx((90, 0, 0, 0))

@@ -29,7 +29,7 @@ SPEC_BENCH = {"question_id": 81, "category": "writing", "turns": ["Write a limer
 
 
 def _gzip(data: bytes) -> bytes:
-    """Without a time in it: the names of tests must be the same in every process."""
+    """Packed without a time stamp, because the names of tests must be the same in every process."""
     return gzip.compress(data, mtime=0)
 
 
@@ -86,7 +86,7 @@ def test_the_kind_is_that_of_the_first_row_that_can_be_read() -> None:
     ("answer", "expected"),
     [("so #### 1,200", "1,200"), ("a #### 1\n#### -3 ", "-3"), ("no mark", "no mark"), (None, ""), (7, "7")],
 )
-def test_the_answer_of_gsm8k_is_what_stands_after_the_mark(answer: Any, expected: str) -> None:
+def test_the_answer_of_gsm8k_comes_after_the_mark(answer: Any, expected: str) -> None:
     loaded = read(lines({"question": "q", "answer": answer}), kind="gsm8k")
     assert loaded.suite.prompts[0].answer == expected
 
@@ -101,7 +101,7 @@ def test_a_csv_is_known_by_its_ending(name: str) -> None:
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_columns_of_a_csv_are_parted_by_what_its_first_line_has_most_of(mark: str) -> None:
+def test_the_separator_of_a_csv_is_the_one_that_its_first_line_has_most_of(mark: str) -> None:
     assert texts(read(f"id{mark}prompt{mark}task\n1{mark}Hi{mark}x\n".encode(), "a.csv")) == ["Hi"]
 
 
@@ -159,18 +159,18 @@ def test_other_columns_are_used_where_there_are_any(fields: Any, id_: str, domai
     assert read(lines({"prompt": "p", **fields})).suite.prompts == (BenchPrompt(id_, domain, "p", answer),)
 
 
-def test_the_column_of_the_prompt_is_nothing_else_too() -> None:
+def test_the_column_of_the_prompt_is_not_used_for_anything_else() -> None:
     row = {"task": "Hi", "answer": "Ho"}
     assert read(lines(row), column="task").suite.prompts == (BenchPrompt("1", "own", "Hi", "Ho"),)
     assert read(lines(row), column="answer").suite.prompts == (BenchPrompt("1", "Hi", "Ho"),)
 
 
-def test_of_columns_that_differ_in_case_alone_the_first_is_read() -> None:
+def test_of_columns_that_differ_only_in_case_the_first_is_read() -> None:
     assert texts(read(lines({"Prompt": "a", "prompt": "b"}))) == ["a"]
     assert texts(read(b"PROMPT,prompt\na,b\n", "a.csv")) == ["a"]
 
 
-def test_an_id_that_is_taken_gets_its_line_too() -> None:
+def test_an_id_that_is_taken_is_followed_by_its_line() -> None:
     assert ids(read(lines(*[{"id": name, "prompt": "p"} for name in ("a", "b", "a", "a")]))) == ["a", "b", "a@3", "a@4"]
     assert ids(read(lines(SPEC_BENCH, SPEC_BENCH))) == ["81/1", "81/2", "81/1@2", "81/2@2"]
     assert ids(read(lines(*[{"id": name, "prompt": "p"} for name in ("a", "a@3", "a")]))) == ["a", "a@3", "a@3@3"]
@@ -180,12 +180,12 @@ def test_an_id_that_is_taken_gets_its_line_too() -> None:
     ("name", "suite"),
     [("gsm.jsonl", "gsm"), ("a.b.jsonl.gz", "a.b"), ("plain", "plain"), ("X.CSV.GZ", "X"), (".jsonl", ".jsonl")],
 )
-def test_a_suite_is_called_as_its_file(name: str, suite: str) -> None:
+def test_a_suite_has_the_name_of_its_file(name: str, suite: str) -> None:
     data = b"prompt\np\n" if "csv" in name.lower() else lines({"prompt": "p"})
     assert read(data, name).suite.name == suite
 
 
-def test_a_prompt_is_kept_as_it_stands() -> None:
+def test_a_prompt_is_kept_unchanged() -> None:
     assert texts(read(lines({"prompt": "  two \n"}))) == ["  two \n"]
     assert texts(read(b'prompt\n"  two \n"\n', "a.csv")) == ["  two \n"]
 
@@ -330,7 +330,7 @@ def test_a_bad_row_of_csv_is_listed_and_the_others_are_read(bad: str, line: int,
 
 
 @pytest.mark.parametrize("rows", [3, 3000])
-def test_a_quote_that_is_never_closed_is_told_with_all_that_it_swallows(rows: int) -> None:
+def test_a_quote_that_is_never_closed_is_listed_with_the_last_line_that_belongs_to_it(rows: int) -> None:
     loaded = read(
         b'n,prompt\n1,fine\n2,"open\n' + b"3,in it, it seems, or is it not so? who knows...\n" * rows, "a.csv"
     )
@@ -341,14 +341,14 @@ def test_a_quote_that_is_never_closed_is_told_with_all_that_it_swallows(rows: in
     assert [row.line for row in loaded.bad[1:]] == list(range(until + 1, rows + 4))
 
 
-def test_blank_lines_are_no_rows() -> None:
+def test_blank_lines_are_not_rows() -> None:
     loaded = read(b"\n  \n\t\r\n" + lines(GOOD) + b"\n\n" + lines(GOOD) + b"\n")
     assert (ids(loaded), loaded.bad) == (["4", "7"], ())
     loaded = read(b'\n\nprompt\n\n  \n1\n\r\n2\n""\n\n', "a.csv")
     assert (ids(loaded), loaded.bad) == (["6", "8"], (BadRow(9, "its prompt is empty"),))
 
 
-def test_a_row_of_csv_is_called_by_the_line_where_it_begins() -> None:
+def test_a_row_of_csv_has_the_number_of_its_first_line() -> None:
     assert ids(read(b'prompt\n"a\n\nb"\nc\n"d\ne"\n', "a.csv")) == ["2", "5", "6"]
 
 
@@ -413,7 +413,7 @@ def test_any_encoding_can_be_named(codec: str) -> None:
     assert texts(read(data, encoding=codec)) == [text, "b"]
 
 
-def test_a_letter_of_utf_16_that_has_a_line_end_for_a_byte_does_not_end_a_line() -> None:
+def test_a_byte_of_a_utf_16_letter_is_not_a_line_end() -> None:
     text = "\u0a0a\u0a0d\u0d0a" * 3
     for codec in ("utf-16-le", "utf-16-be"):
         assert texts(read(f'{{"prompt": "{text}"}}\n'.encode(codec), encoding=codec)) == [text]
@@ -452,7 +452,7 @@ def test_a_last_character_that_is_cut_makes_its_line_bad() -> None:
     assert [row.line for row in read(lines(GOOD) + b'{"prompt": "\xe4\xbd').bad] == [2]
 
 
-def test_utf_16_without_a_mark_is_told_to_be_named() -> None:
+def test_utf_16_without_a_mark_must_be_named() -> None:
     data = '{"prompt": "a"}\n'.encode("utf-16-le")
     with pytest.raises(SettingsError, match="it has a NUL between its characters, as UTF-16 has") as caught:
         read(data)
@@ -486,7 +486,7 @@ def test_a_csv_of_an_old_mac_works() -> None:
 
 
 @pytest.mark.parametrize("odd", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\0", "\t"])
-def test_only_line_ends_end_a_line(odd: str) -> None:
+def test_other_control_characters_do_not_end_a_line(odd: str) -> None:
     text = f"a{odd}b"
     assert texts(read(f'{{"prompt": "{text}"}}\n{{"prompt": "c"}}'.encode())) == [text, "c"]
     assert texts(read(json.dumps({"prompt": text}).encode())) == [text]
@@ -507,7 +507,7 @@ def test_what_is_written_is_read(prompts: list[str]) -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from(["a.jsonl", "a.csv"]), st.sampled_from([None, "utf-16", "gbk"]))
-def test_no_bytes_end_in_anything_but_prompts_or_an_error_of_ours(data: bytes, name: str, encoding: str | None) -> None:
+def test_any_bytes_give_prompts_or_a_settings_error(data: bytes, name: str, encoding: str | None) -> None:
     try:
         loaded = read(b"prompt\n" * (name == "a.csv") + data, name, encoding=encoding)
     except SettingsError as exc:
@@ -565,7 +565,7 @@ def test_a_column_that_is_not_there_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gsm8k", "humaneval", "spec-bench"])
-def test_a_kind_with_its_own_columns_takes_no_other(kind: Kind) -> None:
+def test_a_kind_with_its_own_columns_refuses_a_column(kind: Kind) -> None:
     with pytest.raises(SettingsError, match=f"format {kind} has its own columns"):
         read(lines(GOOD), kind=kind, column="prompt")
 
@@ -654,7 +654,7 @@ def test_more_prompts_than_may_be_kept_need_a_limit() -> None:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """100 MB: 112 rows with a field of 900 kB that nobody reads."""
+    """100 MB: 112 rows with a field of 900 kB that is not used."""
     path = tmp_path_factory.mktemp("large") / "large.jsonl"
     row = b'{"padding": "' + b"x" * 900_000 + b'", "prompt": "p"}\n'
     with path.open("wb") as file:
@@ -685,13 +685,13 @@ def peak_of_reading(path: Path) -> tuple[Loaded, int]:
         tracemalloc.stop()
 
 
-def test_a_large_file_is_never_held_as_a_whole(large: Path) -> None:
+def test_a_large_file_is_never_in_memory_as_a_whole(large: Path) -> None:
     loaded, peak_bytes = peak_of_reading(large)
     assert (texts(loaded), loaded.bad) == (["p"] * 112, ())
     assert peak_bytes < 16_000_000
 
 
-def test_neither_is_a_line_that_never_ends(endless: Path) -> None:
+def test_a_line_that_never_ends_is_not_in_memory_either(endless: Path) -> None:
     loaded, peak_bytes = peak_of_reading(endless)
     assert ids(loaded) == ["5002"]
     assert loaded.bad == (BadRow(5001, "the line is longer than 1,000,000 characters"),)

@@ -39,12 +39,12 @@ def test_the_order_of_measuring_counts_and_not_that_of_the_file() -> None:
     assert len(alarms(made)) == 1
 
 
-def test_a_machine_that_became_slower_is_told_by_its_plain_decoding() -> None:
+def test_a_machine_that_became_slower_is_seen_in_plain_decoding() -> None:
     (told,) = alarms(_made(STEADY, EVEN[:4] + [150.0] * 4))
     assert "plain decoding" in told and "the machine became slower" in told
 
 
 @pytest.mark.parametrize("runs", [2, 6])
-def test_of_few_runs_nothing_is_said(runs: int) -> None:
+def test_few_runs_raise_no_alarm(runs: int) -> None:
     half = runs // 2
     assert alarms(_made([37] * half + [0] * half, [100.0] * half + [300.0] * half)) == []

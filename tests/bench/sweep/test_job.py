@@ -60,7 +60,7 @@ def test_it_measures_all_and_saves_it(host: ModelHost, tmp_path: Path) -> None:
     assert job.key is None
 
 
-def test_stopped_it_keeps_what_is_done_and_another_job_goes_on(host: ModelHost, tmp_path: Path) -> None:
+def test_stopped_it_keeps_what_is_done_and_another_job_continues(host: ModelHost, tmp_path: Path) -> None:
     job = start(host, bench(simulated_rtt_ms=20.0), tmp_path / "b.json")
     until(lambda: len(job.bench.trials) >= 2)
     waiting = start(host, bench())
@@ -99,7 +99,7 @@ def test_a_paused_one_can_be_stopped(host: ModelHost) -> None:
     assert job.stop(PATIENCE_S)
 
 
-def test_a_file_that_cannot_be_written_is_said_and_loses_nothing(host: ModelHost, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported_and_loses_nothing(host: ModelHost, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     job = start(host, bench(), tmp_path / "file" / "b.json")
     until(lambda: not job.live)
@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_written_is_said_and_loses_nothing(host: ModelHost
 
 
 class _Telling:
-    """A builder whose server tells the key that it was sent."""
+    """A builder whose server repeats the key in an error."""
 
     def build(
         self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool], key: Secret | None = None
@@ -116,7 +116,7 @@ class _Telling:
         raise RunError(f"Refused: {key.value}", f"Not {key.value}.")
 
 
-def test_a_key_is_in_nothing_that_is_left(tmp_path: Path) -> None:
+def test_a_key_is_in_no_file_and_no_failure(tmp_path: Path) -> None:
     host = ModelHost(_Telling, lambda _: None)
     job = start(host, bench(), tmp_path / "b.json", Secret("sk-very-secret"))
     until(lambda: not job.live)
@@ -125,7 +125,7 @@ def test_a_key_is_in_nothing_that_is_left(tmp_path: Path) -> None:
     assert all("sk-very-secret" not in f.message + f.remedy for f in job.bench.failures)
 
 
-def test_a_snapshot_is_changed_by_nobody(host: ModelHost) -> None:
+def test_a_snapshot_does_not_change(host: ModelHost) -> None:
     job = start(host, bench(simulated_rtt_ms=3.0))
     seen: list[int] = []
 

@@ -101,7 +101,7 @@ def test_the_verdict_follows_the_interval(ms: list[float], speculate: bool | Non
     assert found.speculate is speculate and says in found.words
 
 
-def test_the_winner_is_told_with_its_margin() -> None:
+def test_the_fastest_draft_is_named_with_its_margin() -> None:
     plan = SweepPlan(Settings(target="toy", draft="none"), drafts=("ngram", "toy"), ks=(4,))
     times = {0: 100.0, 1: 80.0, 2: 50.0}
     runs = [trial(c, p, tokens=101, rounds=50, ms=ms) for c, ms in times.items() for p in range(4)]
@@ -109,14 +109,14 @@ def test_the_winner_is_told_with_its_margin() -> None:
     assert found.words.startswith("toy with K = 4: 2.00 ×") and "ngram with K = 4 is next, 60 % behind." in found.words
 
 
-def test_an_equal_is_called_one() -> None:
+def test_a_draft_that_is_as_fast_is_named() -> None:
     plan = SweepPlan(Settings(target="toy", draft="none"), drafts=("ngram", "toy"), ks=(4,))
     runs = [trial(c, p, tokens=101, rounds=50, ms=ms) for c, ms in enumerate((100.0, 50.0, 50.1)) for p in range(4)]
     found = verdict(rows_of(Bench(plan, tuple(BenchPrompt(str(i), "a", "x") for i in range(4)), runs)), 0.0)
     assert found.words.endswith("plain decoding. toy with K = 4 is as fast.")
 
 
-def test_the_faster_one_wins_and_not_the_one_that_keeps_more() -> None:
+def test_the_faster_draft_wins_over_the_one_with_more_tokens_per_round() -> None:
     """Reported as Spec-Bench#29."""
     plan = SweepPlan(Settings(target="toy", draft="none"), drafts=("ngram", "toy"), ks=(4,))
     made = {0: (100.0, 100, 0), 1: (70.0, 60, 40), 2: (90.0, 25, 75)}
@@ -130,7 +130,7 @@ def test_the_faster_one_wins_and_not_the_one_that_keeps_more() -> None:
     assert verdict(rows, 0.0).words.startswith("ngram with K = 4: 1.43 ×")
 
 
-def test_nothing_measured_is_not_known_and_never_zero() -> None:
+def test_what_is_not_measured_is_unknown_and_not_zero() -> None:
     rows = rows_of(bench(trial(0, 0, tokens=1, rounds=1, ms=0.0)))
     assert rows[1].acceptance is None and rows[1].tokens_per_round is None and rows[1].speedup is None
     assert rows[0].tokens_per_second is None, "a single round is all prefill"
@@ -159,7 +159,7 @@ def test_domains_and_positions() -> None:
     assert row.split.wall_ms == pytest.approx(sum(t.steady_ms for t in runs))
 
 
-def test_greedy_texts_that_differ_are_said() -> None:
+def test_greedy_texts_that_differ_are_reported() -> None:
     other = dataclasses.replace(trial(1, 0, tokens=11, rounds=5, accepted=6), text_hash="other")
     made = bench(trial(0, 0, tokens=11, rounds=11), other)
     assert rows_of(made)[1].same_text == (0, 1) and "1 of 1 texts are not those of plain decoding" in report.text(made)
@@ -184,7 +184,7 @@ def test_a_row_has_the_worst_guarantee_of_its_runs(guarantees: list[str], worst:
     assert rows_of(bench(*runs))[1].guarantee == worst
 
 
-def test_csv_and_parquet_hold_the_same_and_no_formula() -> None:
+def test_csv_and_parquet_have_the_same_figures_and_no_formula() -> None:
     made = bench(
         trial(0, 0, tokens=11, rounds=11, tested=0),
         trial(1, 0, tokens=11, rounds=5, accepted=6),
@@ -202,7 +202,7 @@ def test_csv_and_parquet_hold_the_same_and_no_formula() -> None:
     assert read[1].keys() == arrow[1].keys() and to_csv([]) == "\n"
 
 
-def test_a_file_says_again_what_was_saved() -> None:
+def test_a_saved_file_is_read_unchanged() -> None:
     made = bench(trial(0, 0, tokens=11, rounds=11), trial(1, 0, tokens=11, rounds=5, accepted=6))
     made.left_out[3] = "too long"
     assert loads(dumps(made, {"rows": []}).encode()) == made
@@ -225,7 +225,7 @@ def test_a_damaged_file_is_refused(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff", b"null", b'{"schema": "specviz.bench/1"}', b"[" * 100_000])
-def test_what_is_no_benchmark_is_refused(data: bytes) -> None:
+def test_what_is_not_a_benchmark_is_refused(data: bytes) -> None:
     with pytest.raises(SettingsError):
         loads(data)
 

@@ -33,7 +33,7 @@ def run(bench: Bench, **changes: object) -> Bench:
     return bench
 
 
-def test_every_cell_meets_every_prompt_as_often_as_was_asked_for() -> None:
+def test_every_cell_runs_every_prompt_as_often_as_planned() -> None:
     bench = run(new_bench(plan(repeats=2, temperatures=(0.0, 1.0)), PROMPTS))
     cells = len(bench.plan.cells())
     assert cells == 2 * (1 + 4) and len(bench.trials) == bench.total == cells * 4 * 2 and bench.missing == 0
@@ -94,7 +94,7 @@ def test_cancelled_and_resumed_it_has_what_an_uninterrupted_one_has(stop_after: 
     assert [(t.key, t.text_hash) for t in resumed.trials] == [(t.key, t.text_hash) for t in whole.trials]
 
 
-def test_a_run_that_is_cancelled_on_its_way_counts_as_none() -> None:
+def test_a_run_that_is_cancelled_is_not_counted() -> None:
     pair = catalog.Builder({}).build(dataclasses.replace(TOY, draft="toy"))
     ids = pair.target.tokenizer.encode("the draft")
     calls = iter([False, False, True])
@@ -105,7 +105,7 @@ def test_a_run_that_is_cancelled_on_its_way_counts_as_none() -> None:
         trial_of([], (0, 0, 0))
 
 
-def test_paused_it_measures_nothing_and_then_goes_on() -> None:
+def test_paused_it_measures_nothing_and_then_continues() -> None:
     bench = new_bench(plan(), PROMPTS[:1])
     naps: list[int] = []
     told: list[Progress] = []
@@ -120,7 +120,7 @@ def test_paused_it_measures_nothing_and_then_goes_on() -> None:
     assert told[-1].unit == "runs" and told[-1].total == bench.total
 
 
-def test_a_draft_that_cannot_be_had_leaves_the_others_alone() -> None:
+def test_a_draft_that_cannot_be_opened_does_not_affect_the_others() -> None:
     def build(settings: Settings) -> Pair:
         if settings.draft == "toy":
             raise PairingError("It does not fit.", "Take another.")
@@ -139,7 +139,7 @@ def test_a_draft_that_cannot_be_had_leaves_the_others_alone() -> None:
     )
 
 
-def test_what_has_failed_is_tried_again_when_a_sweep_goes_on() -> None:
+def test_failed_cells_are_tried_again_when_a_sweep_is_resumed() -> None:
     down = [True]
 
     def build(settings: Settings) -> Pair:
@@ -156,7 +156,7 @@ def test_what_has_failed_is_tried_again_when_a_sweep_goes_on() -> None:
     assert again.failures == [] and len(again.trials) == again.total
 
 
-def test_a_prompt_that_nothing_can_be_decoded_from_is_left_out_and_said() -> None:
+def test_a_prompt_that_does_not_fit_is_left_out_and_reported() -> None:
     prompts = (PROMPTS[0], BenchPrompt("long", "even", "the " * 5000), BenchPrompt("empty", "odd", "   "))
     bench = run(new_bench(plan(), prompts))
     assert sorted(bench.left_out) == [1, 2] and "4096" in bench.left_out[1]
@@ -192,7 +192,7 @@ def test_warm_up_is_in_no_figure() -> None:
         {"drafts": tuple(f"model:{i}" for i in range(60)), "ks": tuple(range(1, 9))},
     ],
 )  # fmt: skip
-def test_a_plan_that_no_sweep_could_have_is_refused(changes: dict[str, object]) -> None:
+def test_an_impossible_plan_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(SettingsError):
         plan(**changes)
 
