@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 import httpx2
+import msgspec
 
 from specviz.core.connection import Connection, Secret
 from specviz.core.errors import SettingsError
@@ -39,7 +40,7 @@ Response = httpx2.Response
 BODY_MAX = 256 * 2**20
 #: No other header is sent: a library may add values of other environment variables, and facts about the machine.
 _SENT_HEADERS = frozenset(
-    ("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent")
+    (b"host", b"accept", b"accept-encoding", b"connection", b"content-type", b"content-length", b"user-agent")
 )
 
 
@@ -177,10 +178,12 @@ class ServerClient:
         Raises:
             Fault: it is not.
         """
-        try:
+        # Four times as fast as json, and a long echo is megabytes.
+        with suppress(msgspec.DecodeError, RecursionError):
+            return msgspec.json.decode(body)
+        # It reads NaN and Infinity too, which servers in Python write.
+        with suppress(ValueError, RecursionError):
             return json.loads(body)
-        except (ValueError, RecursionError):
-            pass
         if body.lstrip()[:1] in (b"{", b"[") and not is_framed(attempt.response):
             raise broken("broke off its answer", self.address)
         text = message_in(body, self.secrets)
@@ -208,7 +211,7 @@ class ServerClient:
     def _on_request(self, request: httpx2.Request) -> None:
         running: _Running = self._local.running
         running.headers = request.headers
-        request.headers = httpx2.Headers({k: v for k, v in request.headers.items() if k in _SENT_HEADERS})
+        request.headers = httpx2.Headers([(k, v) for k, v in request.headers.raw if k.lower() in _SENT_HEADERS])
         if _origin(request.url) == self._origin:
             if self._query:
                 request.url = request.url.copy_with(query=self._query.value.encode())

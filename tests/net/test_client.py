@@ -1,5 +1,6 @@
 """The HTTP client by itself: whose key goes where, and what of a library's own headers leaves."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -72,3 +73,12 @@ def test_a_body_that_is_no_json_is_a_fault(body: bytes) -> None:
         with pytest.raises(Fault) as caught:
             server.json_in(response.content, attempt)
     assert isinstance(caught.value.error, AnswerError) and not caught.value.passing
+
+
+def test_a_body_may_hold_what_python_writes_for_no_number() -> None:
+    body = b'{"a": [NaN, -Infinity, 1e5], "b": "\\ud800"}'
+    with serve_raw(answer(200, body)) as raw, client(raw.url) as server:
+        attempt = Attempt()
+        (response,) = server.parts(lambda: [server.http.get(server.url("models"))], attempt)
+        read = server.json_in(response.content, attempt)
+    assert math.isnan(read["a"][0]) and read["a"][1:] == [-math.inf, 1e5] and read["b"] == "\ud800"

@@ -73,6 +73,7 @@ class HttpCompletions:
             api_key="-", base_url=connection.shown, max_retries=0, timeout=self._server.http.timeout,
             http_client=self._server.http,
         )  # fmt: skip
+        self._create = self._sdk.completions.with_raw_response.create
         self._models: tuple[str, ...] | None = None
 
     def complete(self, request: Request, *, engine: Engine = "") -> Reply:
@@ -133,7 +134,7 @@ class HttpCompletions:
         """The SDK's raw response: its type of an answer checks nothing, and would read every row of an echo."""
         named = {name: body[name] for name in _ARGUMENTS if name in body}
         extra = {name: value for name, value in body.items() if name not in _ARGUMENTS}
-        return self._sdk.completions.with_raw_response.create(**named, prompt="", extra_body=extra)
+        return self._create(**named, prompt="", extra_body=extra)
 
     def _getting(self, path: str) -> Callable[[], Response]:
         return lambda: self._sdk.get(self._server.url(path), cast_to=Response)
