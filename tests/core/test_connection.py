@@ -1,4 +1,4 @@
-"""Where a key goes, and where it does not."""
+"""Which server a key is sent to."""
 
 import pickle
 
@@ -49,7 +49,7 @@ def test_the_key_of_cerebras_implies_its_address_and_goes_nowhere_else() -> None
     assert not link(HERE, CEREBRAS_API_KEY=CEREBRAS).key
 
 
-def test_no_address_is_an_error_that_says_how_to_give_one() -> None:
+def test_no_address_is_an_error_whose_remedy_is_one() -> None:
     with pytest.raises(SettingsError, match="TARGET_BASE_URL"):
         link(TARGET_API_KEY=OWN)
 

@@ -1,4 +1,4 @@
-"""A planted key, and a planted password in the base URL: they are in nothing that a run leaves behind."""
+"""A planted key, and a planted password in the base URL: no output or object of a run holds them."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ PLANTED = (
 
 
 class Echoing(ToyServer):
-    """Says in every error, and in the text where it is told to, what it was sent to be let in."""
+    """Repeats in every error the credentials that it was sent."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(ToyScorer(ToyTokenizer()), "vllm", ToyTokenizer(), **options)
         self.sent: list[str] = []
 
     def let_in(self, headers: str) -> None:
-        """What a request came with."""
+        """Keep the credentials of a request."""
         self.sent.append(headers)
 
     def _error(self, status: int, message: str) -> dict[str, Any]:
@@ -75,12 +75,12 @@ def echoing(toy: Echoing) -> Iterator[str]:
 
 
 Fate = Literal["works", "refuses", "breaks"]
-#: Behind the probe and the baselines, before the end of the run.
+#: After the probe and the baselines, before the end of the run.
 BREAKS_AT = 18
 
 
 def server(fate: Fate) -> Echoing:
-    """Works; refuses every call; or works until the run has begun, and then refuses."""
+    """A server that works, or refuses every call, or refuses calls once the run has begun."""
     if fate == "works":
         return Echoing()
     if fate == "refuses":
@@ -99,7 +99,7 @@ def server(fate: Fate) -> Echoing:
 
 @pytest.fixture
 def logged() -> Iterator[io.StringIO]:
-    """Everything that anybody logs, at DEBUG."""
+    """All log records from DEBUG up."""
     out = io.StringIO()
     handler, root = logging.StreamHandler(out), logging.getLogger()
     level = root.level
@@ -111,12 +111,12 @@ def logged() -> Iterator[io.StringIO]:
 
 
 def hidden_in(url: str, password: bool = True) -> str:
-    """The base URL as somebody writes it who keeps secrets in it. A password goes before a key."""
+    """The base URL with secrets in it. A password goes before a key."""
     return (url.replace("http://", f"http://{USER}:{PASSWORD}@") if password else url) + f"?token={TOKEN}"
 
 
 def check_shown(toy: Echoing, password: bool) -> None:
-    """What is nowhere was sent, to the one that it is for."""
+    """The secrets did go to their server."""
     wanted = PLANTED[3] if password else f"Bearer {KEY}"
     assert toy.sent and all(wanted in sent and TOKEN in sent for sent in toy.sent)
 
@@ -203,7 +203,7 @@ def test_a_run_of_the_page(fate: Fate, password: bool, logged: io.StringIO, monk
 
 
 def drained(run: Run, timeout: float = 60.0) -> list[Any]:
-    """Drain to the end; every progress that was to be seen."""
+    """Drain to the end; returns every progress that was shown."""
     ended, pause, seen = time.monotonic() + timeout, threading.Event(), []
     while not run.done:
         assert time.monotonic() < ended, "timed out"
@@ -214,7 +214,7 @@ def drained(run: Run, timeout: float = 60.0) -> list[Any]:
 
 
 def reachable(*roots: Any) -> list[str]:
-    """Every text that can be reached from these through fields and containers."""
+    """Every text that can be reached from the roots through fields and containers."""
     seen: set[int] = set()
     texts: list[str] = []
     todo: list[Any] = list(roots)

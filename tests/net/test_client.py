@@ -1,4 +1,4 @@
-"""The HTTP client by itself: whose key goes where, and what of a library's own headers leaves."""
+"""The HTTP client: which server gets the key, and which headers are sent."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ def test_key_and_query_go_to_the_own_address_and_to_no_other() -> None:
     assert own.got[0].path == "/v1/models?token=query-secret"
     assert own.got[0].headers["authorization"] == f"Bearer {KEY}" and "x-mine" not in own.got[0].headers
     assert other.got[0].path == "/v1/models" and "authorization" not in other.got[0].headers
-    # Whoever keeps the response does not keep the key.
+    # A response that is kept does not hold the key.
     assert KEY not in str(mine.request.headers.raw) + str(theirs.request.headers.raw)
     assert mine.request.headers["authorization"] == "of the library"
 

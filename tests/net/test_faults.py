@@ -12,7 +12,7 @@ from specviz.core.errors import AnswerError, RefusedError, UnreachableError
 from specviz.core.secrets import Secrets
 from specviz.net.faults import HTTP_FAULTS, Circumstances, fault_in, fault_of_status, retry_after_s
 
-#: No example is too slow on a machine that has much else to do.
+#: Examples have no time limit: the machine may be busy.
 slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 HERE = Circumstances("http://here", Secrets(["sk-planted"]), with_key=True, connect_s=5.0)
@@ -36,13 +36,13 @@ NOW = 1_800_000_000.0
         ({}, None),
     ],
 )
-def test_a_server_says_how_long_to_leave_it_alone(headers: dict[str, str], seconds: float | None) -> None:
+def test_how_long_a_server_wants_no_request(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_s(headers, NOW) == seconds
 
 
 @slow
 @given(st.text(max_size=40))
-def test_whatever_it_says_is_no_pause_or_one_that_is_not_negative(text: str) -> None:
+def test_any_header_is_no_pause_or_one_that_is_not_negative(text: str) -> None:
     seconds = retry_after_s({"retry-after": text, "retry-after-ms": text}, NOW)
     assert seconds is None or seconds >= 0
 

@@ -12,7 +12,7 @@ class Enough(Exception):
 
 
 def after(calls: int) -> Callable[[], None]:
-    """A check that has enough when it is called for that time."""
+    """A check that raises at this call."""
     left = [calls]
 
     def check() -> None:
@@ -27,7 +27,7 @@ def flying() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name == "specviz-call"]
 
 
-def test_parts_come_in_order_and_a_failure_behind_them() -> None:
+def test_parts_come_in_order_and_a_failure_after_them() -> None:
     def work(flight: Flight[int]) -> None:
         for i in range(3):
             flight.put(i)
@@ -62,7 +62,7 @@ def test_it_is_checked_while_parts_come_without_a_pause() -> None:
 def test_its_thread_is_waited_for() -> None:
     def work(flight: Flight[int]) -> None:
         flight.ended.wait(30)
-        threading.Event().wait(0.1)  # tidying up takes its time
+        threading.Event().wait(0.1)  # the thread needs a moment to end
 
     with pytest.raises(Enough):
         list(Flight(work, Wires()).parts(after(2)))
@@ -80,7 +80,7 @@ def test_one_that_cannot_be_woken_is_left_to_end_by_itself() -> None:
 
 
 class Stream:
-    """What httpcore2 tells of a connection."""
+    """The part of httpcore2's stream that is used."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock

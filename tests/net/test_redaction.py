@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from specviz.core.secrets import MARK, Secrets
 from specviz.net.redaction import CUT, LOGGERS, LogRedactor, message_in, message_of, words
 
-#: No example is too slow on a machine that has much else to do.
+#: Examples have no time limit: the machine may be busy.
 slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 KEY = "sk-planted-0123456789"

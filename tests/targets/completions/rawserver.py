@@ -1,4 +1,4 @@
-"""A server on the loopback that writes whatever bytes a test wants, and knows what came."""
+"""A server on the loopback that sends the bytes that a test gives it, and keeps the requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Got:
 
 @dataclass
 class Raw:
-    """What the handler of a request sees of the server.
+    """The server, as a handler sees it.
 
     Attributes:
         got: every request, in order.
@@ -42,12 +42,12 @@ class Raw:
     sockets: set[socket.socket] = field(default_factory=set)
 
 
-#: Answers one request on its socket; what it gives back says whether the connection stays.
+#: Answers one request on its socket, and returns whether to keep the connection.
 Handler = Callable[[Got, socket.socket, Raw], bool]
 
 
 def answer(status: int = 200, body: object = None, headers: dict[str, str] | None = None, reason: str = "X") -> Handler:
-    """A complete answer; a body that is no bytes becomes JSON."""
+    """A complete answer; a body that is not bytes is sent as JSON."""
     data = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
     return lambda got, sock, raw: send(sock, whole(status, data, headers or {}, reason))
 
@@ -59,7 +59,7 @@ def whole(status: int, data: bytes, headers: dict[str, str], reason: str = "X") 
 
 
 def events(*parts: bytes | str, end: bool = True, framed: bool = False) -> Handler:
-    """A stream of server-sent events whose end is the end of the connection, or shows (`framed`)."""
+    """A stream of server-sent events: it ends with the connection, or is chunked (`framed`)."""
 
     def handle(got: Got, sock: socket.socket, raw: Raw) -> bool:
         how = "Transfer-Encoding: chunked\r\n" if framed else "Connection: close\r\n"
@@ -91,7 +91,7 @@ def reset(got: Got, sock: socket.socket, raw: Raw) -> bool:
 
 
 def stall(got: Got, sock: socket.socket, raw: Raw) -> bool:
-    """Nothing, until the client goes away or the server ends."""
+    """No answer, until the client closes or the server ends."""
     sock.settimeout(0.05)
     while not raw.stopping.is_set():
         try:
@@ -106,7 +106,7 @@ def stall(got: Got, sock: socket.socket, raw: Raw) -> bool:
 
 
 def send(sock: socket.socket, data: bytes) -> bool:
-    """Whether it could be sent; a client that went away is no error."""
+    """Whether the data could be sent; a client that has closed is no error."""
     try:
         sock.sendall(data)
     except OSError:

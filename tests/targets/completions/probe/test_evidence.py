@@ -9,7 +9,7 @@ from specviz.targets.completions.values import Answer, Choice, Likely, ScoredTok
 
 
 def row(token_id: int, *logprobs: float) -> ScoredToken:
-    """Token i has the i-th log-probability; the row is that of one of them."""
+    """A row of one token, where token i has the i-th log-probability."""
     top = sorted((Likely(i, str(i), v) for i, v in enumerate(logprobs)), key=lambda t: -t.logprob)
     return ScoredToken(token_id, str(token_id), logprobs[token_id], tuple(top))
 
@@ -39,7 +39,7 @@ def test_reads_alike(ours: str | None, theirs: str, alike: bool) -> None:
 def test_a_row_belongs_where_its_best_token_is_generated() -> None:
     assert evidence.belongs(row(1, -0.3, -2.0, -3.0), row(0, -0.3, -2.0, -3.0))
     assert not evidence.belongs(row(1, -0.3, -2.0, -3.0), row(1, -2.0, -0.3, -3.0))
-    assert evidence.belongs(row(1, -0.8, -0.9), row(1, -0.85, -0.84))  # a near-tie goes either way
+    assert evidence.belongs(row(1, -0.8, -0.9), row(1, -0.85, -0.84))  # nearly a tie
     assert not evidence.belongs(row(0, -0.3, -2.0), ScoredToken(0, "0", -1.5))  # the same token, another number
 
 
@@ -55,7 +55,7 @@ def test_before_or_after_the_temperature(temperature: float) -> None:
     assert evidence.after_temperature(cold, Choice("x"), temperature) is None
 
 
-def test_a_tokens_own_figure_tells_too() -> None:
+def test_a_tokens_own_log_probability_can_be_enough() -> None:
     cold = Choice("a", (ScoredToken(0, "a", -1.2),), (), (0,))
     assert evidence.after_temperature(cold, cold, 2.0) is False
     assert evidence.after_temperature(cold, Choice("a", (ScoredToken(0, "a", 0.0),), (), (0,)), 2.0) is True

@@ -28,7 +28,7 @@ def found(api: Any) -> Findings:
 
 
 class Changed:
-    """A server whose answers are changed on the way."""
+    """A server whose answers are changed before they are read."""
 
     def __init__(self, inner: InMemory, change: Callable[[Request, Any], Any]) -> None:
         self._inner, self._change = inner, change
@@ -71,7 +71,7 @@ def test_each_server(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["vllm", "sglang", "llamacpp"])
-def test_two_calls_are_enough_for_a_server_that_can(dialect: str) -> None:
+def test_two_calls_are_enough_for_a_server_that_can_do_everything(dialect: str) -> None:
     api = server(dialect)
     findings = found(api)
     assert len(api.requests) == 2 and all(r.max_tokens == 1 and r.seed is None for r in api.requests)
@@ -79,17 +79,17 @@ def test_two_calls_are_enough_for_a_server_that_can(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["llama-cpp-python", "mlx", "generates"])
-def test_the_others_take_a_few_more(dialect: str) -> None:
+def test_other_servers_need_a_few_calls_more(dialect: str) -> None:
     assert found(server(dialect)).calls <= 16
 
 
 def test_mlx_is_never_sent_a_list() -> None:
-    """Its generating thread would die of it."""
+    """A list ends its generating thread."""
     api = server("mlx")
     assert found(api).engine == "mlx" and not api.toy.dead
     texts = {body["prompt"] for _, body in api.toy.requests[1:]}
     assert all(isinstance(text, str) for text in texts)
-    # Nor a text that it may have written itself, behind a shorter one.
+    # Nor a text that it may have in its cache.
     assert not any(one != other and one.startswith(other) for one in texts for other in texts)
 
 
@@ -110,7 +110,7 @@ def test_echo_that_is_ignored_is_no_score() -> None:
 
 
 def test_rows_that_belong_to_other_tokens_are_caught() -> None:
-    """As llama-cpp-python#1983, but with every row there: only what they say is wrong."""
+    """As llama-cpp-python#1983, but with no row missing: only their values are wrong."""
 
     def shift(request: Request, body: Any) -> Any:
         for choice in body["choices"] if request.echo else ():
@@ -130,7 +130,7 @@ def test_rows_that_belong_to_other_tokens_are_caught() -> None:
     assert note(findings, "belong to other tokens")
 
 
-def test_llama_cpp_python_scores_with_a_bos_alone() -> None:
+def test_llama_cpp_python_scores_only_with_a_bos() -> None:
     right = found(server("llama-cpp-python", bos_id=TOKENS.end_id))
     assert right.scores and right.bos_added and right.same_tokens and "scoring" not in right.ways
     assert not found(server("llama-cpp-python")).scores
@@ -198,7 +198,7 @@ def test_only_the_first_prompt_of_a_batch_is_answered() -> None:
 
 def test_ids_that_are_read_as_something_else_are_not_sent() -> None:
     def count(request: Request, body: Any) -> Any:
-        """As a server that writes the list out and encodes that."""
+        """As a server that takes the list as text and encodes that."""
         wrong = isinstance(request.prompts[0], tuple)
         return body | {"usage": {"prompt_tokens": 99, "completion_tokens": 1}} if wrong else body
 
@@ -213,7 +213,7 @@ def _without_rows(body: Any) -> Any:
     return body
 
 
-def test_a_proxy_that_passes_the_completions_api_alone() -> None:
+def test_a_proxy_that_passes_only_the_completions_api() -> None:
     class Proxied(ToyServer):
         def answer(self, path: str, body: Any) -> tuple[int, Any]:
             return super().answer(path, body) if path.endswith("/completions") else (404, {"detail": "Not Found"})
@@ -237,7 +237,7 @@ class Shifted:
 
 
 class Letters:
-    """Byte by byte: another number of tokens."""
+    """One token per byte: another number of tokens."""
 
     def encode(self, text: str) -> list[int]:
         return [TOKENS.end_id + 1 + b for b in text.encode()]
@@ -259,7 +259,7 @@ def test_another_tokenizer_is_seen_by_the_count(dialect: str) -> None:
     assert not findings.same_tokens and findings.ways == ("generating",)
 
 
-def test_nothing_to_see_is_not_taken_for_the_same() -> None:
+def test_without_evidence_the_tokens_do_not_count_as_the_same() -> None:
     def silent(request: Request, body: Any) -> Any:
         return body | {"usage": None}
 
@@ -277,7 +277,7 @@ def test_a_tokenizer_without_words_is_refused() -> None:
 
 @pytest.mark.parametrize("status", [401, 403, 429])
 @pytest.mark.parametrize("before", [0, 1])
-def test_a_refused_key_and_a_busy_server_say_nothing_about_what_it_can(status: int, before: int) -> None:
+def test_a_refused_key_and_a_busy_server_are_no_finding(status: int, before: int) -> None:
     class Locked(ToyServer):
         def answer(self, path: str, body: Any) -> tuple[int, Any]:
             return super().answer(path, body) if len(self.requests) < before else (status, {"error": "no"})
@@ -287,7 +287,7 @@ def test_a_refused_key_and_a_busy_server_say_nothing_about_what_it_can(status: i
     assert caught.value.status == status
 
 
-def test_an_unknown_model_is_told() -> None:
+def test_an_unknown_model_is_an_error() -> None:
     api = server()
     api.toy.name = "other"
 
@@ -324,7 +324,7 @@ GETS = {path: server().get(path) for path in ("models", "/version")}
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_whatever_comes_back_the_probe_ends_in_findings_or_one_of_our_errors(data: st.DataObject) -> None:
+def test_any_answers_end_in_findings_or_in_one_of_our_errors(data: st.DataObject) -> None:
     class Liar(Changed):
         def get(self, path: str) -> Reply:
             reply = GETS[path] if path in GETS else super().get(path)
@@ -353,7 +353,7 @@ def test_findings_are_kept_per_address_model_version_and_tokenizer() -> None:
     assert len(api.requests) == 4
 
 
-def test_another_version_is_asked_anew() -> None:
+def test_another_version_is_probed_again() -> None:
     cache, api = ProbeCache(), server()
     cache.findings(api, "http://127.0.0.1:1/v1", "toy", TOKENS)
 

@@ -1,4 +1,4 @@
-"""Reading what servers answer: every shape, and everything that cannot be true."""
+"""Answers of servers in every shape, and everything in them that cannot be true."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ ECHO = Request(((0, 1, 2, 0),), temperature=0, top=2, echo=True)
 
 
 def raw(toy: ToyServer, request: Request, engine: Engine | None = None) -> Any:
-    """What a toy answers, as JSON brings it."""
+    """The parsed JSON of a toy server's answer."""
     engine = ENGINES[toy.dialect] if engine is None else engine
     return posted(toy, *dialect.call(request, toy.name, engine))
 
@@ -34,7 +34,7 @@ def posted(toy: ToyServer, path: str, fields: dict[str, Any]) -> Any:
     return json.loads(json.dumps(body))
 
 
-def told(name: str, request: Request, **options: Any) -> Answer:
+def answered(name: str, request: Request, **options: Any) -> Answer:
     toy = ToyServer(TABLE, name, **options)
     return answers.read(raw(toy, request), request, ENGINES[name], vocab_size=3)
 
@@ -47,8 +47,8 @@ def probs(rows: tuple[ScoredToken, ...]) -> list[float | None]:
 
 
 @pytest.mark.parametrize("name", ["vllm", "sglang"])
-def test_an_echo_is_parted_into_prompt_and_generated(name: str) -> None:
-    (choice,) = told(name, ECHO).choices
+def test_an_echo_is_split_into_prompt_and_generated(name: str) -> None:
+    (choice,) = answered(name, ECHO).choices
     assert [r.token_id for r in choice.prompt] == [0, 1, 2, 0] and [r.token_id for r in choice.rows] == [1]
     assert probs(choice.prompt) == [None, 0.6, 0.25, 0.2] and probs(choice.rows) == [0.6]
     assert [t.token_id for t in choice.prompt[1].top] == [1, 2]
@@ -58,12 +58,12 @@ def test_an_echo_is_parted_into_prompt_and_generated(name: str) -> None:
 @pytest.mark.parametrize("name", ["vllm", "sglang"])
 @pytest.mark.parametrize("tail", [1, 3, 4, 9])
 def test_only_the_wanted_tail_is_read(name: str, tail: int) -> None:
-    (choice,) = told(name, replace(ECHO, tail=tail)).choices
+    (choice,) = answered(name, replace(ECHO, tail=tail)).choices
     assert [r.token_id for r in choice.prompt] == [0, 1, 2, 0][-min(tail, 4) :]
     assert probs(choice.prompt)[-1] == 0.2
 
 
-def test_vllm_by_text_takes_ids_and_rows_from_beside() -> None:
+def test_rows_by_text_of_vllm_get_the_ids_and_alternatives_beside_them() -> None:
     toy = ToyServer(TABLE)
     body = dialect.body(ECHO, "toy", "vllm") | {"return_tokens_as_token_ids": False}
     answer = answers.read(toy.answer("/v1/completions", body)[1], ECHO, "vllm")
@@ -75,7 +75,7 @@ def test_vllm_by_text_takes_ids_and_rows_from_beside() -> None:
 @pytest.mark.parametrize("name", ["vllm", "sglang", "llamacpp"])
 def test_a_batch_with_samples_keeps_its_order(name: str) -> None:
     request = Request(((0,), (1,), (2,)), temperature=0, top=1, samples=2)
-    answer = told(name, request)
+    answer = answered(name, request)
     assert [c.token_ids for c in answer.choices] == [(1,), (1,), (0,), (0,), (2,), (2,)]
     assert answer.usage.prompt == 3 and answer.usage.completion == 6
 
@@ -100,15 +100,15 @@ def test_the_chat_shape_of_llama_server() -> None:
 
 def test_the_own_shape_of_llama_server() -> None:
     request = Request(((0, 1),), max_tokens=3, temperature=0, top=2)
-    answer = told("llamacpp", request)
+    answer = answered("llamacpp", request)
     (choice,) = answer.choices
     assert choice.token_ids == (0, 1, 0) and choice.text == "aba" and choice.finish_reason == "length"
     assert probs(choice.rows) == [0.5, 0.6, 0.5] and [t.token_id for t in choice.rows[1].top] == [1, 2]
     assert (answer.compute_ms, answer.usage.prompt, answer.usage.completion) == (3.0, 2, 3)
-    batch = told("llamacpp", Request(((0, 1), (2,)), temperature=0))
+    batch = answered("llamacpp", Request(((0, 1), (2,)), temperature=0))
     assert [c.token_ids for c in batch.choices] == [(0,), (2,)] and batch.compute_ms is None
     assert (batch.usage.prompt, batch.usage.completion) == (3, 2)
-    ended = told("llamacpp", Request(((0,),), max_tokens=5, temperature=0, top=1), stop_ids=frozenset({1}))
+    ended = answered("llamacpp", Request(((0,),), max_tokens=5, temperature=0, top=1), stop_ids=frozenset({1}))
     assert ended.choices[0].token_ids == (1,) and ended.choices[0].finish_reason == "stop"
 
 
@@ -130,20 +130,20 @@ def test_llama_server_names_the_ids_of_a_character_that_has_one_row() -> None:
 
 
 def test_mlx_gives_ids_without_words() -> None:
-    (choice,) = told("mlx", Request(("ab",), max_tokens=2, temperature=0, top=5)).choices
+    (choice,) = answered("mlx", Request(("ab",), max_tokens=2, temperature=0, top=5)).choices
     assert choice.token_ids == (0, 1) and choice.text == "ab" and choice.rows[0].top == ()
 
 
 def test_text_alone() -> None:
-    (choice,) = told("generates", Request(("ab",), max_tokens=2, temperature=0)).choices
+    (choice,) = answered("generates", Request(("ab",), max_tokens=2, temperature=0)).choices
     assert choice.text == "ab" and choice.token_ids is None and choice.rows == ()
 
 
 def test_llama_cpp_python_lacks_a_row_without_a_bos() -> None:
     request = Request(("abca",), temperature=0, top=1, echo=True)
     with pytest.raises(LackingError, match="generated"):
-        told("llama-cpp-python", request)
-    (choice,) = told("llama-cpp-python", request, bos_id=2).choices
+        answered("llama-cpp-python", request)
+    (choice,) = answered("llama-cpp-python", request, bos_id=2).choices
     assert [r.text for r in choice.prompt] == list("abca") and probs(choice.prompt) == [None, 0.6, 0.25, 0.2]
 
 
@@ -208,7 +208,7 @@ def test_fireworks_legacy_shape_and_its_chat_shape() -> None:
     assert [r.token_id for r in other.prompt] == [1] and other.text == "c" and other.token_ids == (2,)
 
 
-def test_cerebras_says_its_times_and_ids() -> None:
+def test_cerebras_gives_times_and_ids() -> None:
     answer = answers.read(CEREBRAS, Request(((0, 1),), temperature=0, top=2), "cerebras")
     assert (answer.queue_ms, answer.compute_ms, answer.fingerprint) == (1.0, 5.0, "fp_1")
     assert answer.choices[0].token_ids == (2,) and answer.usage.cached == 1
@@ -259,11 +259,11 @@ def row(own: str, value: float, best: Any, top: int, ids: list[int] | None = Non
 def test_the_token_itself_is_no_alternative_when_it_was_added() -> None:
     best = {"token_id:7": -6.0, "token_id:1": -0.2, "token_id:2": -2.5}
     assert [t.token_id for t in row("token_id:7", -6.0, best, 2).top] == [1, 2]
-    # A server that gives fewer than asked for adds it too: tokens between may be missing.
+    # A server that gives fewer than requested adds it too: tokens between may be missing.
     assert [t.token_id for t in row("token_id:7", -6.0, best, 5).top] == [1, 2]
 
 
-def test_the_kept_ones_do_not_hang_on_the_token() -> None:
+def test_the_kept_ones_do_not_depend_on_the_token() -> None:
     best = {"token_id:1": -0.2, "token_id:2": -2.5}
     assert row("token_id:2", -2.5, best, 2).top == row("token_id:1", -0.2, best, 2).top
 
@@ -271,13 +271,13 @@ def test_the_kept_ones_do_not_hang_on_the_token() -> None:
 @pytest.mark.parametrize(
     "best",
     [
-        {"": -0.2, " a": -2.5},  # parts of characters fall together under the empty text
+        {"": -0.2, " a": -2.5},  # parts of characters share the empty text
         {"\ufffd": -0.2, " a": -2.5},
-        {" b": -0.2},  # one of two was lost
-        {" own": -2.5, " b": -0.2},  # its own entry was overwritten by a namesake's
+        {" b": -0.2},  # one of two is missing
+        {" own": -2.5, " b": -0.2},  # another token with the same text has overwritten its entry
     ],
 )
-def test_texts_that_fall_together_are_not_believed(best: dict[str, float]) -> None:
+def test_texts_that_tokens_may_share_are_not_used(best: dict[str, float]) -> None:
     scored = row(" own", -8.25, best, 2)
     assert scored.logprob == -8.25 and scored.top == ()
 
@@ -341,7 +341,7 @@ def legacy(body: Any) -> Any:
         (lambda b: b["usage"].update(prompt_tokens=-3), "prompt_tokens"),
     ],
 )
-def test_what_cannot_be_true_is_said(change: Any, words: str) -> None:
+def test_what_cannot_be_true_is_refused(change: Any, words: str) -> None:
     assert words in broken(change)
 
 
@@ -370,7 +370,7 @@ def test_zeros_of_generated_tokens_are_not_taken_for_certainty() -> None:
     assert [r.logprob for r in choice.rows] == [None, None] and choice.token_ids == (1, 1)
 
 
-def test_true_certainty_is_believed() -> None:
+def test_true_certainty_is_accepted() -> None:
     sure = np.eye(3).tolist()
     request = replace(ECHO, prompts=((1, 1, 1),))
     answer = answers.read(raw(ToyServer(sure), request), request, "vllm")
@@ -385,7 +385,7 @@ def test_nonsense(body: Any, engine: Engine) -> None:
 
 
 def test_words_of_the_server_are_not_repeated() -> None:
-    """Whatever a server puts where a number belongs, a key among it, stays out of the message."""
+    """A text in place of a number, which may be a key, is not in the message."""
     assert "sk-planted" not in broken(lambda b: legacy(b)["token_logprobs"].__setitem__(2, "sk-planted"))
     assert "sk-planted" not in broken(lambda b: b["choices"][0].update(finish_reason=["sk-planted"]))
 
@@ -395,7 +395,7 @@ def test_words_of_the_server_are_not_repeated() -> None:
 
 @dataclass(frozen=True)
 class Good:
-    """An answer that can be read, and what it answers."""
+    """A sound answer, with its request and engine."""
 
     body: Any
     request: Request
@@ -404,9 +404,9 @@ class Good:
 
 def good(name: str, request: Request, **options: Any) -> Good:
     toy = ToyServer(TABLE, name, **options)
-    answered = Good(raw(toy, request), request, ENGINES[name])
-    answers.read(answered.body, request, answered.engine, 3)
-    return answered
+    made = Good(raw(toy, request), request, ENGINES[name])
+    answers.read(made.body, request, made.engine, 3)
+    return made
 
 
 SAMPLES = Request(((0, 1),), max_tokens=1, temperature=1.0, top=2, samples=3)
@@ -437,7 +437,7 @@ EXAMPLES = {"vllm": 2000, "sglang": 2000, "llamacpp": 1500, "llama-cpp-python": 
 
 
 def check_sound(answer: Answer, request: Request, vocab_size: int) -> None:
-    """What whoever reads an answer relies on."""
+    """What the users of an answer rely on."""
     assert len(answer.choices) == len(request.prompts) * request.samples
     for at, choice in enumerate(answer.choices):
         prompt = request.prompts[at // request.samples]
@@ -462,7 +462,7 @@ def check_sound(answer: Answer, request: Request, vocab_size: int) -> None:
             known = [r.token_id for r in choice.prompt]
             assert None in known or tuple(known) == prompt[-len(known) :]
         if request.top is not None and not choice.rows:
-            # llama-server names ids without rows where several make up a character.
+            # llama-server gives ids without rows where several make up a character.
             assert choice.finish_reason not in (None, "length") or "\ufffd" in choice.text or choice.token_ids
     for count in (answer.usage.prompt, answer.usage.completion, answer.usage.cached):
         assert count is None or (type(count) is int and count >= 0)
@@ -470,7 +470,7 @@ def check_sound(answer: Answer, request: Request, vocab_size: int) -> None:
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_mutated_answers(name: str) -> None:
-    """Either an error that is one of ours, or an answer that everybody can rely on; 10,000 in all."""
+    """Each of 10,000 changed answers is one of our errors, or a sound answer."""
 
     @settings(max_examples=EXAMPLES[name], deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())

@@ -32,7 +32,7 @@ def test_half_a_character_is_not_faithful() -> None:
 
 
 class Sentence(LetterTokenizer):
-    """As SentencePiece: a space in front of every text, and a BOS that has a name only."""
+    """As SentencePiece: it adds a space at the start of a text; the BOS has only a name."""
 
     bos_id = 0
 
@@ -69,7 +69,7 @@ def test_a_piece_in_the_middle_of_a_text_has_no_such_space() -> None:
 
 
 class Tolerant(LetterTokenizer):
-    """Leaves out what it has no letter for."""
+    """Leaves out characters that it has no token for."""
 
     def encode(self, text: str) -> list[int]:
         return super().encode("".join(c for c in text if c in self.pieces))
@@ -93,7 +93,7 @@ def test_any_bytes_can_be_written(data: bytes) -> None:
     assert written_all(ids_of(data, TOY, TOY.vocab_size), TOY) == data
 
 
-def test_what_no_token_writes_is_refused_in_few_words() -> None:
+def test_bytes_without_tokens_are_refused_with_a_short_message() -> None:
     with pytest.raises(AnswerError, match="has no tokens for") as caught:
         ids_of(b"z" * 10_000 + b"\x00", Tolerant(["z"]), 1)
     assert len(caught.value.message) < 300

@@ -30,7 +30,7 @@ def test_an_unknown_engine_gets_the_fields_of_the_api_alone(engine: Engine) -> N
     }
 
 
-def test_a_top_k_that_is_wanted_is_said_to_anybody() -> None:
+def test_every_server_gets_the_top_k_of_the_settings() -> None:
     assert body(Request(("a",), top_k=5), "m", "")["top_k"] == 5
 
 
@@ -42,21 +42,22 @@ def test_every_sampler_of_a_known_engine_is_named(engine: Engine) -> None:
     assert "n" not in fields and "seed" not in fields and "echo" not in fields and "logprobs" not in fields
 
 
-def test_llama_server_draws_in_our_order_with_its_defaults_off() -> None:
+def test_llama_server_samples_in_our_order_with_its_defaults_off() -> None:
     fields = body(Request(((1,),), temperature=0.5, top_p=0.9, top=3), "m", "llamacpp")
     assert fields["samplers"] == ["temperature", "top_k", "top_p"]
     assert fields["top_k"] == 0 and fields["repeat_penalty"] == 1.0 and fields["cache_prompt"] is True
     assert fields["logprobs"] == 3
-    # 0 is "no log-probabilities" there.
+    # There 0 means no log-probabilities.
     assert body(Request(((1,),), top=0), "m", "llamacpp")["logprobs"] == 1
 
 
-def test_llama_server_is_asked_where_it_names_every_id() -> None:
+def test_the_own_endpoint_of_llama_server_names_every_id() -> None:
     request = Request(((1, 2), (3,)), 4, temperature=0.5, top_p=0.9, samples=2, top=0)
     fields = llamacpp_body(request, "m")
     assert fields["prompt"] == [[1, 2], [3]] and fields["n_predict"] == 4 and fields["n"] == 2
     assert fields["return_tokens"] is True and fields["n_probs"] == 1
     assert {"content", "tokens", "stop_type", "completion_probabilities"} <= set(fields["response_fields"])
+    assert (fields["temperature"], fields["top_k"], fields["top_p"]) == (0.5, 0, 0.9)
     samplers = body(request, "m", "llamacpp")
     assert not {"max_tokens", "logprobs", "echo"} & set(fields)
     assert all(fields[k] == v for k, v in samplers.items() if k not in ("max_tokens", "logprobs"))
@@ -64,15 +65,16 @@ def test_llama_server_is_asked_where_it_names_every_id() -> None:
     assert llamacpp_body(Request(((1,),), seed=7), "m")["seed"] == 7
 
 
-def test_an_engine_with_an_endpoint_of_its_own_is_asked_there() -> None:
+def test_an_engine_with_an_endpoint_of_its_own_gets_requests_there() -> None:
     request = Request(((1, 2),))
     paths = {engine: call(request, "m", engine)[0] for engine in (*KNOWN, "sglang", "")}
     own = {"sglang": "/generate", "llamacpp": "/completion"}
     assert paths == dict.fromkeys(paths, "completions") | own
     assert call(request, "m", "vllm")[1] == body(request, "m", "vllm")
+    assert call(request, "m", "sglang")[1] == sglang_body(request)
 
 
-def test_vllm_gives_ids_and_takes_texts_as_they_are() -> None:
+def test_vllm_returns_ids_and_takes_texts_unchanged() -> None:
     fields = body(Request(((1, 2), (3,)), top=0, seed=None), "m", "vllm")
     assert fields["prompt"] == [[1, 2], [3]]
     assert fields["return_token_ids"] is fields["return_tokens_as_token_ids"] is True
@@ -86,7 +88,7 @@ def test_mlx_gets_a_text_and_a_bool() -> None:
     assert fields["prompt"] == "abc" and fields["logprobs"] is True and "top_logprobs" not in fields
 
 
-def test_fireworks_is_asked_for_the_tail_alone() -> None:
+def test_fireworks_returns_the_tail_only() -> None:
     assert body(Request(((1, 2, 3),), top=5, echo=True, tail=2), "m", "fireworks")["echo_last"] == 2
 
 
@@ -116,7 +118,7 @@ def test_sglang_takes_batches_texts_and_seeds() -> None:
     assert "return_logprob" not in sglang_body(Request(((1, 2),)))
 
 
-def test_where_a_server_draws_from_another_distribution_it_is_said() -> None:
+def test_a_server_with_another_order_of_samplers_is_named() -> None:
     assert sampling_differs("mlx", 0.7, 0, 0.9)
     assert sampling_differs("llama-cpp-python", 0.7, 0, 0.9)
     assert sampling_differs("sglang", 1.0, 5, 0.9)
@@ -127,24 +129,8 @@ def test_where_a_server_draws_from_another_distribution_it_is_said() -> None:
     assert not sampling_differs("llamacpp", 0.7, 5, 0.9) and not sampling_differs("vllm", 0.7, 5, 0.9)
 
 
-def test_llama_server_is_asked_at_an_endpoint_of_its_own_which_names_every_id() -> None:
-    path, fields = call(Request(((1, 2), (3,)), 4, 0.7, 5, 0.9, samples=2, top=0), "m", "llamacpp")
-    assert path == "/completion" and fields["prompt"] == [[1, 2], [3]] and fields["n_predict"] == 4
-    assert fields["return_tokens"] is True and fields["n_probs"] == 1 and fields["n"] == 2
-    assert (fields["temperature"], fields["top_k"], fields["top_p"]) == (0.7, 5, 0.9)
-    assert fields["samplers"] == ["temperature", "top_k", "top_p"] and fields["min_p"] == 0.0
-    assert llamacpp_body(Request(((1,),), seed=3), "m")["seed"] == 3
-    assert "n_probs" not in llamacpp_body(Request(((1,),)), "m")
-
-
-def test_the_others_have_their_paths() -> None:
-    request = Request(((1,),))
-    assert call(request, "m", "sglang") == ("/generate", sglang_body(request))
-    assert call(request, "m", "vllm") == ("completions", body(request, "m", "vllm"))
-
-
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "llamacpp", "fireworks", "mlx", "cerebras", ""])
-def test_who_can_be_told_so_goes_on_past_the_end(engine: Engine) -> None:
+def test_engines_that_can_go_on_past_the_end(engine: Engine) -> None:
     fields = stream_body(Request(((1,),), past_stop=True), "m", engine)
     assert fields.get("ignore_eos") is (True if engine in ("vllm", "sglang", "llamacpp", "fireworks") else None)
     assert "ignore_eos" not in stream_body(Request(((1,),)), "m", engine)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from specviz.targets.completions.values import Piece
 from specviz.targets.completions.wire.pieces import PieceReader
 
-#: No example is too slow on a machine that has much else to do.
+#: Examples have no time limit: the machine may be busy.
 slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 JSON = st.recursive(
@@ -30,7 +30,7 @@ def test_no_event_breaks_the_reader(events: list[Any]) -> None:
         assert piece is None or (isinstance(piece.text, str) and (piece.tokens is None or piece.tokens >= 0))
 
 
-def test_a_sum_is_told_once_and_never_beside_counts() -> None:
+def test_a_sum_comes_once_and_never_with_counts() -> None:
     last = {"choices": [{"text": "", "finish_reason": "stop"}], "usage": {"completion_tokens": 2}}
     reader = PieceReader()
     assert reader.read(1.0, {"choices": [{"text": "ab"}], "usage": {"completion_tokens": 1}}) == Piece(1.0, "ab", None)
@@ -42,7 +42,7 @@ def test_a_sum_is_told_once_and_never_beside_counts() -> None:
     assert reader.read(2.0, last) is None and reader.finished
 
 
-def test_an_end_without_a_sum_is_nothing() -> None:
+def test_an_end_without_a_sum_is_no_piece() -> None:
     reader = PieceReader()
     assert reader.read(1.0, json.loads('{"choices": [{"text": "", "finish_reason": "stop"}]}')) is None
     assert reader.seen and reader.finished

@@ -43,15 +43,15 @@ def client(
     url: str,
     key: str = "",
     cancelled: Callable[[], bool] = lambda: False,
-    told: list[Progress] | None = None,
+    shown: list[Progress] | None = None,
     backoff: Backoff = QUICK,
     read_s: float = 10.0,
     patience_s: float = 60.0,
     connect_s: float = 5.0,
 ) -> Iterator[HttpCompletions]:
     connection = Connection(Secret(url), without_secrets(url), Secret(key), connect_s, read_s, patience_s)
-    told = [] if told is None else told
-    api = HttpCompletions(connection, "m", on_progress=told.append, cancelled=cancelled, backoff=backoff)
+    shown = [] if shown is None else shown
+    api = HttpCompletions(connection, "m", on_progress=shown.append, cancelled=cancelled, backoff=backoff)
     try:
         yield api
     finally:
@@ -66,7 +66,7 @@ def in_flight() -> list[str]:
     return [t.name for t in threading.enumerate() if t.name == "specviz-call"]
 
 
-def test_a_call_says_what_the_dialect_says_and_brings_what_the_server_said() -> None:
+def test_a_call_sends_the_json_of_the_dialect_and_returns_the_answer() -> None:
     with serve_raw(answer(200, GOOD, {"X-Queue": "3"})) as raw, client(raw.url, KEY) as api:
         reply = api.complete(ONE, engine="vllm")
         assert reply.body == GOOD and reply.headers["x-queue"] == "3" and reply.attempts == 1
@@ -128,7 +128,7 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(key: str) -> None:
     assert key not in str(caught.value)
 
 
-def test_a_proxy_of_the_environment_is_used_and_one_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment_is_used_and_an_unusable_one_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     with serve_raw([answer(200, GOOD), answer(407)]) as raw:
@@ -143,15 +143,15 @@ def test_a_proxy_of_the_environment_is_used_and_one_that_is_none_is_told(monkeyp
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
 def test_what_may_pass_is_repeated_and_shown(status: int) -> None:
-    told: list[Progress] = []
-    with serve_raw([answer(status, {"error": "busy"}), answer(200, GOOD)]) as raw, client(raw.url, told=told) as api:
+    shown: list[Progress] = []
+    with serve_raw([answer(status, {"error": "busy"}), answer(200, GOOD)]) as raw, client(raw.url, shown=shown) as api:
         reply = api.complete(ONE)
     assert reply.body == GOOD and reply.attempts == 2 and len(raw.got) == 2
     assert reply.sent_bytes == sum(len(g.body) for g in raw.got)
     assert reply.received_bytes == len(json.dumps({"error": "busy"})) + len(json.dumps(GOOD))
     assert reply.waited_ms > 0
-    assert f"({status}); trying again" in told[0].what and told[0].unit == "s"
-    assert told[-1] == Progress("")
+    assert f"({status}); trying again" in shown[0].what and shown[0].unit == "s"
+    assert shown[-1] == Progress("")
 
 
 @pytest.mark.parametrize("fault", [reset, bytes_then_close(b""), bytes_then_close(b"HTTP/1.1 200 OK\r\nContent-Len")])
@@ -182,7 +182,7 @@ def test_a_server_that_stays_broken_is_given_up() -> None:
     assert "broke the connection" in caught.value.message and caught.value.status is None
 
 
-def test_a_server_that_fails_on_a_request_is_asked_three_times() -> None:
+def test_a_server_that_fails_on_a_request_is_tried_three_times() -> None:
     with serve_raw(answer(500, {"detail": "KeyError"})) as raw, client(raw.url) as api:
         with pytest.raises(UnreachableError, match="KeyError") as caught:
             api.complete(ONE)
@@ -190,28 +190,28 @@ def test_a_server_that_fails_on_a_request_is_asked_three_times() -> None:
 
 
 def test_a_wait_longer_than_our_patience_is_not_begun() -> None:
-    told: list[Progress] = []
-    with serve_raw(answer(429, {}, {"Retry-After": "3600"})) as raw, client(raw.url, told=told) as api:
+    shown: list[Progress] = []
+    with serve_raw(answer(429, {}, {"Retry-After": "3600"})) as raw, client(raw.url, shown=shown) as api:
         with pytest.raises(UnreachableError, match="3600 s") as caught:
             api.complete(ONE)
-    assert len(raw.got) == 1 and told == [] and caught.value.status == 429
+    assert len(raw.got) == 1 and shown == [] and caught.value.status == 429
 
 
-def test_no_server_is_told_at_once_and_one_that_was_there_is_waited_for() -> None:
-    told: list[Progress] = []
-    with serve_raw(answer(200, GOOD)) as raw, client(raw.url, told=told) as api:
+def test_no_server_is_an_error_at_once_and_one_that_was_there_is_waited_for() -> None:
+    shown: list[Progress] = []
+    with serve_raw(answer(200, GOOD)) as raw, client(raw.url, shown=shown) as api:
         api.complete(ONE)
-    with client(raw.url, told=told) as api, pytest.raises(UnreachableError, match="Nothing answers") as caught:
+    with client(raw.url, shown=shown) as api, pytest.raises(UnreachableError, match="Nothing answers") as caught:
         api.complete(ONE)
-    assert told == [] and "running" in caught.value.remedy
+    assert shown == [] and "running" in caught.value.remedy
 
     with ExitStack() as stack:
         with serve_raw(answer(200, GOOD)) as raw:
-            api = stack.enter_context(client(raw.url, told=told))
+            api = stack.enter_context(client(raw.url, shown=shown))
             api.complete(ONE)
         with pytest.raises(UnreachableError, match="takes no connections"):
             api.complete(ONE)
-    assert any("takes no connections" in p.what for p in told)
+    assert any("takes no connections" in p.what for p in shown)
 
 
 SHAPES: list[tuple[object, str]] = [
@@ -232,7 +232,7 @@ SHAPES: list[tuple[object, str]] = [
     ("status", "body", "words"),
     [(400, *shape) for shape in SHAPES] + [(status, *SHAPES[0]) for status in (401, 402, 403, 405, 413, 418, 422, 501)],
 )
-def test_a_refusal_is_told_at_once_in_the_servers_words(status: int, body: object, words: str) -> None:
+def test_a_refusal_is_an_error_at_once_with_the_servers_message(status: int, body: object, words: str) -> None:
     with serve_raw(answer(status, body)) as raw, client(raw.url, KEY) as api:
         with pytest.raises(RefusedError) as caught:
             api.complete(ONE)
@@ -241,20 +241,20 @@ def test_a_refusal_is_told_at_once_in_the_servers_words(status: int, body: objec
     assert caught.value.remedy and caught.value.status == status
 
 
-def test_without_a_key_the_remedy_is_one() -> None:
+def test_without_a_key_the_remedy_is_a_key() -> None:
     with serve_raw(answer(401)) as raw, client(raw.url) as api, pytest.raises(RefusedError) as caught:
         api.complete(ONE)
     assert "asks for a key (401)" in caught.value.message and "TARGET_API_KEY" in caught.value.remedy
 
 
-def test_long_words_are_cut() -> None:
+def test_a_long_message_is_cut() -> None:
     with serve_raw(answer(400, {"detail": "x" * 10_000})) as raw, client(raw.url) as api:
         with pytest.raises(RefusedError) as caught:
             api.complete(ONE)
     assert len(caught.value.message) < 450
 
 
-def test_an_unknown_model_is_answered_with_those_that_there_are() -> None:
+def test_the_error_for_an_unknown_model_names_the_servers_models() -> None:
     missing = answer(404, {"error": {"message": "The model `m` does not exist."}})
     models = answer(200, {"data": [{"id": "one"}, {"id": "two\x1b"}, {"id": 3}, "four"]})
     listed = answer(200, {"data": [{"id": "one"}, {"id": "two\x1b"}]})
@@ -268,21 +268,21 @@ def test_an_unknown_model_is_answered_with_those_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("second", [reset, answer(401), answer(200, PAGE), answer(200, {"data": [{"id": "m"}]})])
-def test_without_other_names_an_unknown_model_is_told_plainly(second: Handler) -> None:
+def test_without_other_names_the_error_for_an_unknown_model_stays(second: Handler) -> None:
     with serve_raw([answer(404), second]) as raw, client(raw.url) as api:
         with pytest.raises(RefusedError) as caught:
             api.complete(ONE)
     assert caught.value.status == 404 and "base URL" in caught.value.remedy
 
 
-def test_a_missing_path_asks_for_no_models() -> None:
+def test_a_missing_path_fetches_no_models() -> None:
     with serve_raw(answer(404)) as raw, client(raw.url) as api:
         with pytest.raises(RefusedError):
             api.get("/version")
         assert len(raw.got) == 1
 
 
-def test_a_redirect_is_told_and_not_followed() -> None:
+def test_a_redirect_is_an_error_and_not_followed() -> None:
     with serve_raw(answer(200, GOOD)) as elsewhere:
         with serve_raw(answer(307, b"", {"Location": elsewhere.url})) as raw, client(raw.url, KEY) as api:
             with pytest.raises(RefusedError, match="redirects to another address"):
@@ -352,7 +352,7 @@ def test_an_answer_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch
 
 
 def stopped_in_time(call: Callable[[], object], stop: threading.Event, when: Callable[[], bool]) -> BaseException:
-    """What a call raises that is stopped as soon as `when`; a call that goes on for 10 s fails the test."""
+    """The error of a call that is stopped as soon as `when()`; a call that goes on for 10 s fails the test."""
     raised: list[BaseException] = []
 
     def run() -> None:
@@ -374,12 +374,12 @@ def stopped_in_time(call: Callable[[], object], stop: threading.Event, when: Cal
 
 
 def test_a_stop_ends_a_long_pause() -> None:
-    told: list[Progress] = []
+    shown: list[Progress] = []
     stop = threading.Event()
-    with serve_raw(answer(429, {}, {"Retry-After": "30"})) as raw, client(raw.url, "", stop.is_set, told) as api:
-        exc = stopped_in_time(lambda: api.complete(ONE), stop, lambda: bool(told))
+    with serve_raw(answer(429, {}, {"Retry-After": "30"})) as raw, client(raw.url, "", stop.is_set, shown) as api:
+        exc = stopped_in_time(lambda: api.complete(ONE), stop, lambda: bool(shown))
     assert isinstance(exc, StoppedError)
-    assert told[0] == Progress("The server is busy (429); trying again", 0, 30, "s") and told[-1] == Progress("")
+    assert shown[0] == Progress("The server is busy (429); trying again", 0, 30, "s") and shown[-1] == Progress("")
 
 
 @pytest.mark.parametrize("fault", [stall, DRIPPING])
@@ -393,7 +393,7 @@ def test_a_stop_ends_a_call_and_leaves_nothing_behind(fault: Handler) -> None:
 
 @contextmanager
 def deaf() -> Iterator[str]:
-    """A server whose queue of connections is full: further ones are neither taken nor refused."""
+    """A server whose queue of connections is full: it neither accepts nor refuses further ones."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
         waiting = [socket.socket() for _ in range(4)]
         for one in waiting:
@@ -404,7 +404,7 @@ def deaf() -> Iterator[str]:
             one.close()
 
 
-def test_a_server_that_takes_no_connection_is_told() -> None:
+def test_a_server_that_takes_no_connection_is_an_error() -> None:
     with deaf() as url, client(url, connect_s=0.2) as api:
         with pytest.raises(UnreachableError, match=r"no connection within 0\.2 s"):
             api.complete(ONE)
@@ -415,7 +415,7 @@ def test_a_stop_ends_a_wait_for_a_connection() -> None:
     with deaf() as url, client(url, cancelled=stop.is_set, connect_s=1.5) as api:
         exc = stopped_in_time(lambda: api.complete(ONE), stop, lambda: bool(in_flight()))
         assert isinstance(exc, StoppedError)
-        # Nothing wakes a thread that connects: it ends by itself.
+        # A thread that connects cannot be woken: it ends by itself.
         for thread in [t for t in threading.enumerate() if t.name == "specviz-call"]:
             thread.join(10)
         assert not in_flight()
@@ -452,24 +452,24 @@ def test_it_can_be_closed_twice_and_its_log_filters_go() -> None:
 
 
 def echo_all(status: int, kind: str) -> Handler:
-    """A server that says all that it was told."""
+    """A server that repeats everything that it was sent."""
 
     def handle(got: Got, sock: socket.socket, raw: Raw) -> bool:
         kind_of, _, credentials = got.headers["authorization"].partition(" ")
         if kind_of == "Basic":
             credentials += " " + base64.b64decode(credentials).decode()
-        said = f"{kind_of} {credentials} at {got.path}"
+        repeated = f"{kind_of} {credentials} at {got.path}"
         bodies: dict[str, object] = {
             "good": GOOD,
-            "json": {"error": {"message": said}},
-            "html": f"<html><body>{said}</body></html>".encode(),
-            "hidden": {"detail": said.replace("sk-pl", "sk-\u200bpl").replace("pass-", "pass\x07-")},
-            "stream": b"data: " + json.dumps({"error": {"message": said}}).encode() + b"\n\n",
+            "json": {"error": {"message": repeated}},
+            "html": f"<html><body>{repeated}</body></html>".encode(),
+            "hidden": {"detail": repeated.replace("sk-pl", "sk-\u200bpl").replace("pass-", "pass\x07-")},
+            "stream": b"data: " + json.dumps({"error": {"message": repeated}}).encode() + b"\n\n",
         }
-        headers = {"X-Request-Id": said, "Server": said, "Location": said}
+        headers = {"X-Request-Id": repeated, "Server": repeated, "Location": repeated}
         if kind == "stream":
             headers["Content-Type"] = "text/event-stream"
-        return answer(status, bodies[kind], headers, reason=said.replace("\n", ""))(got, sock, raw)
+        return answer(status, bodies[kind], headers, reason=repeated.replace("\n", ""))(got, sock, raw)
 
     return handle
 
@@ -482,11 +482,11 @@ def echo_all(status: int, kind: str) -> Handler:
 def test_no_secret_is_in_any_error_or_log(status: int, kind: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     words: list[str] = []
-    told: list[Progress] = []
+    shown: list[Progress] = []
     with serve_raw(echo_all(status, kind)) as raw:
         urls = ((raw.url, KEY), (within(raw.url, "me:pass-word@") + "?token=query-secret", ""))
         for url, key in urls:
-            with client(url, key, told=told) as api:
+            with client(url, key, shown=shown) as api:
                 for call in (
                     lambda api=api: api.complete(ONE),
                     lambda api=api: list(api.stream(ONE)),
@@ -502,7 +502,7 @@ def test_no_secret_is_in_any_error_or_log(status: int, kind: str, caplog: pytest
         assert {"authorization"} <= set(raw.got[0].headers)
         sent = {g.headers["authorization"].split()[1] for g in raw.got}
     everything = "\n".join(
-        [*words, *(p.what for p in told), caplog.text, *map(str, (r.__dict__ for r in caplog.records))]
+        [*words, *(p.what for p in shown), caplog.text, *map(str, (r.__dict__ for r in caplog.records))]
     )
     assert "127.0.0.1" in everything and caplog.records
     for secret in (*sent, KEY, "pass-word", "query-secret"):
@@ -536,7 +536,7 @@ def test_a_stream_comes_in_pieces_with_their_tokens(framed: bool) -> None:
     assert not in_flight()
 
 
-def test_where_only_the_sum_is_known_it_comes_last() -> None:
+def test_where_only_the_sum_of_tokens_is_known_it_comes_last() -> None:
     parts = [chunk("ab"), chunk("c", "length"), json.dumps({"choices": [], "usage": {"completion_tokens": 3}})]
     with serve_raw(events(*parts)) as raw, client(raw.url) as api:
         assert streamed(api) == [("ab", None), ("c", None), ("", 3)]
@@ -545,7 +545,7 @@ def test_where_only_the_sum_is_known_it_comes_last() -> None:
 
 
 def collected(api: HttpCompletions) -> tuple[list[str], Exception | None]:
-    """What came, and the error that ended it."""
+    """The texts that came, and the error that ended them."""
     texts: list[str] = []
     try:
         for piece in api.stream(ONE):
@@ -581,7 +581,7 @@ def test_a_stream_is_repeated_while_nothing_has_come() -> None:
         assert collected(api) == (["a"], None) and len(raw.got) == 4
 
 
-def test_a_stream_that_is_none_cannot_be_used() -> None:
+def test_an_answer_that_is_no_stream_cannot_be_used() -> None:
     for handler in (answer(200, PAGE, {"Content-Type": "text/html"}), answer(200, GOOD)):
         with serve_raw(handler) as raw, client(raw.url) as api:
             texts, error = collected(api)
@@ -605,7 +605,7 @@ def test_closing_a_stream_closes_the_connection() -> None:
         assert next(pieces).text == next(pieces).text == "a"
         pieces.close()  # type: ignore[attr-defined]
         assert raw.gone.wait(10) and not in_flight()
-        # The first piece is read ahead: closing behind it must do the same.
+        # The first piece is read ahead: closing after it must do the same.
         raw.gone.clear()
         pieces = api.stream(ONE)
         next(pieces)
