@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from specviz.bench.statistics import Interval
 from specviz.bench.sweep.plan import Cell
 from specviz.bench.sweep.results import Bench
 from specviz.bench.sweep.rows import BenchRow, rows_of
@@ -66,24 +65,15 @@ def compare(before: Bench, after: Bench) -> Comparison:
 
 
 def _pairing(old: BenchRow, new: BenchRow) -> Pairing:
-    return Pairing(
-        old.cell,
-        _change(old, new, lambda r: r.acceptance, lambda r: r.acceptance_interval),
-        _change(old, new, lambda r: r.tokens_per_round, lambda r: r.tokens_per_round_interval),
-        _change(old, new, lambda r: r.tokens_per_second, lambda r: None),
-        _change(old, new, lambda r: r.speedup, lambda r: r.speedup_interval),
-    )
+    names = ("acceptance", "tokens_per_round", "tokens_per_second", "speedup")
+    return Pairing(old.cell, **{name: _change(old, new, name) for name in names})
 
 
-def _change(
-    old: BenchRow,
-    new: BenchRow,
-    value: Callable[[BenchRow], float | None],
-    interval: Callable[[BenchRow], Interval | None],
-) -> Change:
-    one, other = interval(old), interval(new)
+def _change(old: BenchRow, new: BenchRow, name: str) -> Change:
+    """The figure of that name in both rows; tokens per second have no interval."""
+    one, other = (getattr(row, f"{name}_interval", None) for row in (old, new))
     beyond = None if one is None or other is None else not one.overlaps(other)
-    return Change(value(old), value(new), beyond)
+    return Change(getattr(old, name), getattr(new, name), beyond)
 
 
 def _differences(before: Bench, after: Bench) -> list[str]:

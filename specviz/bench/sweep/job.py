@@ -52,7 +52,13 @@ class BenchJob(Task):
     def snapshot(self) -> Bench:
         """A copy of the bench as it is now; no thread changes it."""
         bench = self.bench
-        return replace(bench, trials=list(bench.trials), failures=list(bench.failures), left_out=dict(bench.left_out))
+        return replace(
+            bench,
+            trials=list(bench.trials),
+            failures=list(bench.failures),
+            left_out=dict(bench.left_out),
+            answers=dict(bench.answers),
+        )
 
     # The host's side.
 

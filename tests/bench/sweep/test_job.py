@@ -125,6 +125,13 @@ def test_a_key_is_in_no_file_and_no_failure(tmp_path: Path) -> None:
     assert all("sk-very-secret" not in f.message + f.remedy for f in job.bench.failures)
 
 
+def test_a_snapshot_shares_nothing_that_the_sweep_changes() -> None:
+    job = BenchJob(bench(), lambda _: 0)
+    snapshot = job.snapshot()
+    for name in ("trials", "failures", "left_out", "answers"):
+        assert getattr(snapshot, name) is not getattr(job.bench, name), name
+
+
 def test_a_snapshot_does_not_change(host: ModelHost) -> None:
     job = start(host, bench(simulated_rtt_ms=3.0))
     seen: list[int] = []
