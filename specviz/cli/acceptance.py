@@ -172,7 +172,7 @@ def _prompts(path: Path | None, target: str, seed: int) -> Sequence[Prompt]:
 def _requests(
     number: int, prompt: Prompt, subject: Subject, settings: Sequence[Settings], room: int
 ) -> list[TextRequest]:
-    """The answers to one prompt, one for each temperature.
+    """One request for each temperature.
 
     Args:
         number: of the prompt, from 1. room: tokens that both models can see.
@@ -180,8 +180,8 @@ def _requests(
     ids, max_tokens = tuple(subject.prompt_ids(prompt.text)), settings[0].max_tokens
     if len(ids) + max_tokens > room:
         raise PromptError(
-            f"Prompt {number} has {len(ids):,} tokens; with {max_tokens} of the answer they do not fit the context "
-            f"of target and draft, which is {room:,}.",
+            f"Prompt {number} has {len(ids):,} tokens. With an answer of {max_tokens} tokens it does not fit the "
+            f"context of target and draft, which is {room:,} tokens.",
             "Shorten it, or leave it out.",
         )
     seed = int(np.random.SeedSequence((settings[0].seed, number)).generate_state(1)[0])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import msgspec
 
-from specviz import __version__
 from specviz.core.acceptance import AcceptanceFigure
 from specviz.core.vocabulary import Vocabulary
 from specviz.distill.subject import TOY
@@ -72,17 +69,6 @@ def describe(target: str, vocabulary: Vocabulary, training: Training, found: Ite
     return Description.of(
         target, vocabulary, training=msgspec.to_builtins(training), acceptance=[msgspec.to_builtins(f) for f in found]
     )
-
-
-def versions(*packages: str) -> dict[str, str]:
-    """Package → version: specviz, Python, and those of these that are installed."""
-    found = {"specviz": __version__, "python": platform.python_version()}
-    for package in packages or ("mlx", "mlx-lm", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def card(description: Description, config: Mapping[str, Any], bits: int) -> str:

@@ -7,8 +7,6 @@ killed at any time continues from its last shard or checkpoint.
 from __future__ import annotations
 
 import datetime
-import os
-import platform
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +22,7 @@ from specviz.core.ports import Progress
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.batches import Collator
-from specviz.distill.card import Training, describe, versions
+from specviz.distill.card import Training, describe
 from specviz.distill.evaluate import quick, score_texts
 from specviz.distill.folder import finish
 from specviz.distill.prompts import Prompt
@@ -37,6 +35,7 @@ from specviz.distill.vocabulary import Counts, choose, count, coverage
 from specviz.distill.workplace import occupied
 from specviz.distill.writing import TEMPERATURES, Learned, OnNews, Session, Writer
 from specviz.engines.distilled import DraftVocabulary
+from specviz.record.provenance import machine, versions
 
 #: The share of the time that is over when training ends. The rest is for the evaluation.
 TRAINED = 0.9
@@ -173,12 +172,12 @@ class _Run:
             tokens_seen=trainer.tokens,
             coverage=coverage(count((s.token_ids for s in held_out.samples), self._subject.tokens), vocabulary),
             minutes=(spent_s + trainer.spent_s) / 60,
-            machine=machine(),
+            machine=_machine(),
             date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
             data=self._data(),
             recipe=_LEARNED,
             complete=complete,
-            versions=versions(),
+            versions=versions(("mlx", "mlx-lm", "numpy")),
         )
         description = describe(self._subject.name, self._subject.vocabulary, training, figures)
         weights = flat(trainer.student.parameters())
@@ -277,13 +276,11 @@ class _Run:
         return f"{_OWN_PROMPTS} {written}"
 
 
-def machine() -> str:
-    """What this runs on, for a person."""
+def _machine() -> str:
     import mlx.core as mx
 
-    return (
-        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, MLX on the {mx.default_device().type.name}"
-    )
+    found, device = machine(), mx.default_device().type.name
+    return f"{found['processor']}, {found['cores']} cores, {found['system']}, MLX on the {device}"
 
 
 def _few(samples: Sequence[TeacherText]) -> list[TeacherText]:

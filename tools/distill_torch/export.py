@@ -12,11 +12,12 @@ import torch
 from model import Llama, in_halves, names
 
 from specviz.core.acceptance import AcceptanceFigure
-from specviz.distill.card import Training, describe, versions
+from specviz.distill.card import Training, describe
 from specviz.distill.folder import finish
 from specviz.distill.samples import load_shard
 from specviz.engines.distilled import DraftVocabulary
 from specviz.engines.tokenizer import ModelTokenizer
+from specviz.record.provenance import versions
 
 #: What the model card says; `{...}` are filled in.
 COMMANDS = (
@@ -70,7 +71,7 @@ def export(options: argparse.Namespace) -> None:
         data=DATA.format(seeds=", ".join(sorted({p.name.split("-")[0].lstrip("0") for p in shards}))),
         recipe=RECIPE,
         complete=True,
-        versions=versions("torch", "numpy"),
+        versions=versions(("torch", "numpy")),
     )
     found = json.loads(options.acceptance.read_text())["acceptance"] if options.acceptance else []
     about = describe(
