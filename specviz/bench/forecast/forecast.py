@@ -10,6 +10,7 @@ import msgspec
 
 from specviz.bench.statistics import Interval
 from specviz.bench.sweep.plan import PLAIN, SweepPlan
+from specviz.bench.sweep.results import json_ready
 from specviz.core.errors import SettingsError, SpecvizError
 from specviz.core.settings import RuleName
 
@@ -134,7 +135,7 @@ class Prediction:
             "plain_ms": {f"{t:g}": ms for t, ms in self.plain_ms.items()},
             "written_ms": {f"{t:g}": ms for t, ms in self.written_ms.items()},
             "verify_ms": {f"{t:g}": {str(n): ms for n, ms in calls.items()} for t, calls in self.verify_ms.items()},
-            "rows": msgspec.to_builtins(self.rows),
+            "rows": json_ready(self.rows),
             "ranking": [
                 {
                     "temperature": temperature,

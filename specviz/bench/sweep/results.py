@@ -122,12 +122,12 @@ class Bench:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dict; `specviz.bench.sweep.rows` computes everything else from it."""
-        data = msgspec.to_builtins(self, str_keys=True)
+        data = json_ready(self)
         trials = data.pop("trials")
         return {
             "schema": SCHEMA,
             "plan": data.pop("plan"),
-            "cells": msgspec.to_builtins(self.plan.cells()),
+            "cells": json_ready(self.plan.cells()),
             **data,
             "trials": trials,
         }
@@ -167,6 +167,11 @@ class Bench:
             raise ValueError("there are answers to turns that no prompt has")
         if len({t.key for t in self.trials}) < len(self.trials):
             raise ValueError("a trial is there twice")
+
+
+def json_ready(value: Any) -> Any:
+    """A value as JSON-ready data; numbers of numpy become those of Python."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=lambda number: number.item())
 
 
 def read(path: Path) -> Bench:
