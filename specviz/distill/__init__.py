@@ -1,1 +1,1 @@
-"""Distilling a small draft model from the target: what to ask it, and what to measure the result with."""
+"""Trains a small draft model for a target, on texts that the target writes."""

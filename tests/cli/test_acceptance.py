@@ -11,7 +11,7 @@ from specviz.core.errors import PairingError
 from tests.engines.tiny import write_tiny_model, write_tiny_tokenizer
 
 
-def test_a_target_as_its_own_draft_is_accepted_throughout(tiny_folder: Path) -> None:
+def test_a_target_as_its_own_draft_is_always_accepted(tiny_folder: Path) -> None:
     found = measure(f"model:{tiny_folder}", f"local:{tiny_folder}", max_tokens=6, per_domain=1)
     assert overall(found) == {0.0: pytest.approx(1.0, abs=0.05), 0.8: pytest.approx(1.0, abs=1e-3)}
     assert len(found) == 22 and {f.texts for f in found if f.domain != "all"} == {1}

@@ -1,4 +1,4 @@
-"""`specviz distill` and `specviz acceptance` as a person types them."""
+"""`specviz distill` and `specviz acceptance` from the command line."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_ctrl_c_makes_a_draft_of_what_there_is(tmp_path: Path) -> None:
     assert (folder / "draft.json").exists() and (folder / ".work" / "checkpoint.safetensors").exists()
 
 
-def test_every_text_on_a_terminal_is_one_line_that_is_rewritten() -> None:
+def test_on_a_terminal_one_line_is_rewritten() -> None:
     class Terminal:
         def __init__(self) -> None:
             self.text = ""

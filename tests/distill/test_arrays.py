@@ -5,7 +5,7 @@ import pytest
 from specviz.distill.arrays import save
 
 
-def test_what_mlx_cannot_write_is_an_error_of_the_disk(tmp_path: Path) -> None:
+def test_a_failed_write_of_mlx_is_an_os_error(tmp_path: Path) -> None:
     import mlx.core as mx
 
     with pytest.raises(OSError, match="folder.safetensors"):

@@ -33,12 +33,12 @@ def test_only_tokens_of_the_target_are_predicted_each_from_those_before_it() -> 
     assert VOCABULARY.tokens[best].tolist() == [3, 4, 3, 4, 1]
 
 
-def test_tokens_that_the_draft_lacks_are_at_the_floor() -> None:
+def test_tokens_that_the_draft_does_not_have_are_at_the_floor() -> None:
     batch = Collator(VOCABULARY).batch([sample([1], [5])])
     assert batch.logprobs.min() == np.float32(FLOOR) and batch.ids.min() >= 0
 
 
-def test_a_long_text_loses_its_front() -> None:
+def test_the_first_tokens_of_a_long_text_are_cut_off() -> None:
     text = [3, 4] * 10
     long = sample([1] * (2 * LONGEST), text)
     collator = Collator(VOCABULARY)

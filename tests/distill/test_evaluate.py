@@ -22,7 +22,7 @@ class Rows:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_the_quick_measure_is_the_exact_one_where_all_tokens_are_kept(temperature: float) -> None:
+def test_the_quick_measure_is_exact_where_all_tokens_are_kept(temperature: float) -> None:
     rng = np.random.default_rng(5)
     p = rng.normal(size=(20, 9)).astype(np.float32) * 2
     q = p + rng.normal(size=p.shape).astype(np.float32)
@@ -40,7 +40,7 @@ def test_the_quick_measure_is_the_exact_one_where_all_tokens_are_kept(temperatur
     assert near.length == pytest.approx(exact.length, abs=1e-5)
 
 
-def test_a_target_is_its_own_perfect_draft_and_a_noisy_one_is_not() -> None:
+def test_a_target_accepts_all_of_itself_and_not_all_of_a_noisy_draft() -> None:
     toy = ToyTokenizer()
     target, text = ToyScorer(toy), [3, 4, 5, 6, 7]
     every = np.arange(toy.vocab_size, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""The one way into a finished folder, also for weights that were trained elsewhere."""
+"""The folder of a draft: its files, its model card, and what is refused."""
 
 import json
 from pathlib import Path
@@ -101,7 +101,7 @@ def test_parts_that_do_not_fit_leave_the_folder_as_it_was(tmp_path: Path) -> Non
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
-def test_the_card_tells_where_it_comes_from_and_what_was_measured(tmp_path: Path) -> None:
+def test_the_card_says_how_the_draft_was_made_and_what_was_measured(tmp_path: Path) -> None:
     card = finish(tmp_path, CONFIG, numpy_weights(), vocabulary(), description()).joinpath("README.md").read_text()
     for words in (
         "license: apache-2.0",
@@ -116,8 +116,12 @@ def test_the_card_tells_where_it_comes_from_and_what_was_measured(tmp_path: Path
         "arXiv:2310.08461",
     ):
         assert words in card
-    told = json.loads((tmp_path / "draft.json").read_text())
-    assert told["format"] == 1 and told["training"]["tokens_seen"] == 5000 and told["acceptance"][0]["domain"] == "chat"
+    written = json.loads((tmp_path / "draft.json").read_text())
+    assert (
+        written["format"] == 1
+        and written["training"]["tokens_seen"] == 5000
+        and written["acceptance"][0]["domain"] == "chat"
+    )
 
 
 def test_the_licence_of_another_target_is_its_own(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The whole way, on the toy."""
+"""Whole runs, most of them on the toy."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("function", "n", "texts", "steps"),
     [
         ("specviz.distill.writing.save_shard", 1, 0, 0),  # before the held-out texts are kept
-        ("os.fsync", 2, 0, 0),  # while they are
+        ("os.fsync", 2, 0, 0),  # while they are being kept
         ("specviz.distill.workplace:Workplace.save_texts", 3, 96, 0),
-        ("os.replace", 3, 0, 0),  # a shard is written, and not yet in its place
+        ("os.replace", 3, 0, 0),  # a shard is written, but not yet renamed
         ("specviz.distill.workplace.save_vocabulary", 1, None, 0),
         ("specviz.distill.workplace:Workplace.vocabulary", 3, None, 0),
         ("specviz.distill.train:Trainer.save", 7, None, 6),
@@ -56,10 +56,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("specviz.distill.workplace:Workplace.remove", 1, None, 12),
     ],
 )
-def test_a_run_killed_anywhere_ends_as_the_whole_one(
+def test_a_run_killed_anywhere_ends_as_an_undisturbed_one(
     whole: Path, tmp_path: Path, function: str, n: int, texts: int | None, steps: int
 ) -> None:
-    """And begins where it was: `texts` that are there, None for all of them; `steps` that were made."""
+    """The next run begins with `texts` texts (None: all of them) and `steps` steps."""
     folder = tmp_path / "draft"
     script = [sys.executable, "-m", "tests.distill.kill", str(folder)]
     killed = subprocess.run([*script, function, str(n)], cwd=ROOT, timeout=120, capture_output=True)
@@ -80,7 +80,6 @@ def test_a_run_killed_anywhere_ends_as_the_whole_one(
 
 
 def test_acceptance_of_the_toy_rises_clearly(tmp_path: Path) -> None:
-    """Within the two minutes that the README names; a fifth of them here."""
     news: list[News] = []
     recipe = Recipe(target="toy", tokens=40_000, steps=160, batch_tokens=1024)
     outcome = distill(recipe, tmp_path / "draft", news.append, checkpoint_s=5.0)
@@ -92,14 +91,14 @@ def test_acceptance_of_the_toy_rises_clearly(tmp_path: Path) -> None:
     losses = [n.loss for n in learned if n.loss is not None]
     assert losses[-1] < losses[0] and learned[-1].left_s < 60
     assert any(n.acceptance for n in learned[1:])
-    # The command finds what the run found, on other texts.
+    # `specviz acceptance` measures the same on other texts.
     found = overall(measure(f"model:{tmp_path / 'draft'}", "toy"))
     assert found[0.0] == pytest.approx(outcome.after[0.0], abs=0.1)
     assert found[0.8] == pytest.approx(outcome.after[0.8], abs=0.1)
 
 
 class StopAt:
-    """Cancels when the first news of a kind have come."""
+    """Cancels after the first n reports of a kind."""
 
     def __init__(self, kind: type, n: int = 1) -> None:
         self.kind, self.left = kind, n
@@ -112,7 +111,7 @@ class StopAt:
 
 
 @pytest.mark.parametrize(("kind", "n"), [(Wrote, 1), (Wrote, 70), (Learned, 2), (Learned, 4)])
-def test_a_stopped_run_leaves_a_draft_and_goes_on(tmp_path: Path, kind: type, n: int) -> None:
+def test_a_stopped_run_leaves_a_draft_and_can_be_continued(tmp_path: Path, kind: type, n: int) -> None:
     folder, stop = tmp_path / "draft", StopAt(kind, n)
     outcome = distill(SMALL, folder, stop, stop.asked, checkpoint_s=0.0)
     assert outcome is not None and not outcome.complete
@@ -120,8 +119,8 @@ def test_a_stopped_run_leaves_a_draft_and_goes_on(tmp_path: Path, kind: type, n:
     assert "stopped before its time" in (folder / "README.md").read_text()
     outcome = distill(SMALL, folder)
     assert outcome is not None and outcome.complete
-    told = json.loads((folder / "draft.json").read_text())["training"]
-    assert told["complete"] and told["tokens"] >= 3000
+    description = json.loads((folder / "draft.json").read_text())["training"]
+    assert description["complete"] and description["tokens"] >= 3000
     assert "stopped before its time" not in (folder / "README.md").read_text()
 
 
@@ -147,10 +146,10 @@ def test_other_settings_than_those_of_the_unfinished_run_are_refused(
     with pytest.raises(SettingsError, match=words) as error:
         distill(replace(SMALL, **change), tmp_path)
     assert "another --out" in error.value.remedy
-    distill(replace(SMALL, minutes=90), tmp_path)  # time alone may change
+    distill(replace(SMALL, minutes=90), tmp_path)  # only the time may differ
 
 
-def test_a_folder_with_something_else_is_refused(tmp_path: Path, whole: Path) -> None:
+def test_a_folder_with_other_files_is_refused(tmp_path: Path, whole: Path) -> None:
     (tmp_path / "thesis.txt").write_text("important")
     with pytest.raises(SettingsError, match="other files"):
         distill(SMALL, tmp_path)
@@ -161,7 +160,7 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path, whole: Path) ->
     assert (tmp_path / "thesis.txt").read_text() == "important"
 
 
-def test_two_at_work_in_one_folder_are_one_too_many(tmp_path: Path) -> None:
+def test_a_second_process_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     from filelock import FileLock
 
     (tmp_path / ".work").mkdir()
@@ -199,7 +198,7 @@ def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
         distill(SMALL, tmp_path)
 
 
-def test_a_llama_gives_its_layers_and_a_file_its_prompts(tmp_path: Path) -> None:
+def test_a_student_of_a_llama_with_prompts_of_a_file(tmp_path: Path) -> None:
     model = write_tiny_model(tmp_path / "tiny", hidden_size=64, num_hidden_layers=3)
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text('{"prompt": "the sky"}\n{"prompt": "red light", "domain": "colour"}\n')
@@ -215,15 +214,15 @@ def test_a_llama_gives_its_layers_and_a_file_its_prompts(tmp_path: Path) -> None
     )
     outcome = distill(recipe, tmp_path / "draft")
     assert outcome is not None and {f.domain for f in outcome.figures} >= {"chat", "fix", "all"}
-    told = json.loads((tmp_path / "draft" / "draft.json").read_text())
-    assert told["training"]["layers"] == [0, 2] and told["target_tokens"] == 300
+    description = json.loads((tmp_path / "draft" / "draft.json").read_text())
+    assert description["training"]["layers"] == [0, 2] and description["target_tokens"] == 300
     config = json.loads((tmp_path / "draft" / "config.json").read_text())
     assert config["num_hidden_layers"] == 2 and config["vocab_size"] <= 100 and config["hidden_size"] == 64
     found = measure(f"model:{tmp_path / 'draft'}", str(model), max_tokens=8, per_domain=1, temperatures=[0.8])
     assert 0 < overall(found)[0.8] < 1 and len(found) == 11
 
 
-def test_layers_that_the_target_lacks_are_refused_and_can_be_mended(tmp_path: Path) -> None:
+def test_layers_that_the_target_does_not_have_are_refused_and_can_be_corrected(tmp_path: Path) -> None:
     model = write_tiny_model(tmp_path / "tiny", hidden_size=64)
     recipe = Recipe(target=f"local:{model}", layers=(0, 2), tokens=100, steps=1, max_tokens=4)
     with pytest.raises(SettingsError, match="from 0 to 1"):

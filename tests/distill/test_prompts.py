@@ -32,7 +32,7 @@ def runs(text: str, length: int) -> set[tuple[str, ...]]:
     return {tuple(found[i : i + length]) for i in range(len(found) - length + 1)}
 
 
-def test_every_domain_gets_the_number_asked_for_and_none_twice(training: list[Prompt]) -> None:
+def test_every_domain_has_the_wanted_number_of_distinct_prompts(training: list[Prompt]) -> None:
     assert Counter(prompt.domain for prompt in training) == dict.fromkeys(DOMAINS, 2000)
     assert len({prompt.text for prompt in training}) == len(training)
 
@@ -52,7 +52,7 @@ def test_asking_for_more_than_exist_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_a_domain_has_phrasings_enough(domain: str) -> None:
+def test_a_domain_has_enough_phrasings(domain: str) -> None:
     assert len(set(templates()[domain])) == len(templates()[domain]) >= 12
 
 
@@ -95,14 +95,14 @@ def test_held_out_prompts_name_no_training_topic() -> None:
     assert [topic for topic in items if re.search(rf"(?<!\w){re.escape(topic)}(?!\w)", asked)] == []
 
 
-def test_a_text_is_quoted_whole_for_a_summary() -> None:
+def test_a_prompt_for_a_summary_contains_the_whole_text() -> None:
     text = 'One {brace} and "quotes" stay. So does this.'
     written = [summarise_prompt(text, random.Random(seed)) for seed in range(100)]
     assert all(text in prompt.text and prompt.domain == "summarise" for prompt in written)
     assert len(set(written)) >= 12
 
 
-def test_a_text_is_damaged_for_a_correction() -> None:
+def test_a_prompt_for_a_correction_contains_the_text_with_mistakes() -> None:
     text = passages()[0]
     written = [fix_prompt(text, random.Random(seed)) for seed in range(100)]
     assert all(text not in prompt.text and prompt.domain == "fix" for prompt in written)
@@ -119,7 +119,7 @@ def test_damage_hits_one_word_in_six_to_twelve(seed: int) -> None:
         assert len(before) / 12 <= hits <= len(before) / 6 + 1
 
 
-def test_damage_makes_every_kind_of_fault() -> None:
+def test_damage_makes_every_kind_of_mistake() -> None:
     expected = {"don't": "dont", "Their": "There", "its": "it's", "goes": "go", "because": "becuase", "end.": "end"}
     for word, fault in expected.items():
         assert fault in {damage(word, random.Random(seed)) for seed in range(60)}
@@ -127,13 +127,13 @@ def test_damage_makes_every_kind_of_fault() -> None:
     assert damage("The", random.Random(0)) == "the"
 
 
-def test_damage_keeps_lines_and_spares_what_has_no_letters() -> None:
+def test_damage_keeps_white_space_and_text_without_letters() -> None:
     assert damage("12 + 30", random.Random(0)) == "12 + 30"
     assert damage("", random.Random(0)) == ""
     lines = "\n- one thing\n\n  - another  thing\n"
     assert re.findall(r"\s+", damage(lines, random.Random(3))) == re.findall(r"\s+", lines)
 
 
-def test_damage_is_decided_by_the_generator() -> None:
+def test_the_random_generator_decides_the_damage() -> None:
     text = passages()[1]
     assert damage(text, random.Random(5)) == damage(text, random.Random(5)) != damage(text, random.Random(6))

@@ -28,14 +28,14 @@ def test_rows_hold_the_most_probable_tokens_and_the_exact_normalisers() -> None:
         np.testing.assert_allclose(rows.log_sums[:, number], np.log(np.exp(logprobs / t).sum(axis=1)), atol=1e-4)
 
 
-def test_tokens_that_must_not_be_are_at_the_floor() -> None:
+def test_tokens_of_probability_0_are_at_the_floor() -> None:
     logits = np.full((2, 9), -np.inf, dtype=np.float32)
     logits[:, 4] = 1.0
     rows = rows_of(logits, 3)
     assert sorted(rows.logprobs[0]) == [FLOOR, FLOOR, 0.0]
 
 
-def test_a_shard_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_shard_is_read_as_it_was_written(tmp_path: Path) -> None:
     samples = (sample(5), sample(1, prompt=9, domain="žluť", temperature=0.0), sample(12))
     save_shard(tmp_path / "s.npz", Shard(samples, 1.5))
     read = load_shard(tmp_path / "s.npz")

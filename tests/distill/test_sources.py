@@ -1,4 +1,4 @@
-"""Prompts: their own files of any kind, and the same ones at every call."""
+"""Sources of prompts: files, and lists that are the same at every call."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_a_bad_line_is_named_with_its_number(tmp_path: Path, contents: bytes, na
         read_prompts(file(tmp_path, contents, name))
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_without_a_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(PromptError, match="Cannot read"):
             read_prompts(path)
@@ -75,7 +75,7 @@ def test_own_prompts_are_of_all_domains_and_the_same_at_every_call() -> None:
     assert len({p.text for p in far}) == 20
 
 
-def test_what_the_target_wrote_comes_back_to_be_worked_on() -> None:
+def test_some_prompts_contain_an_earlier_answer_of_the_target() -> None:
     found = OwnPrompts(3).prompts(0, 300, [ANSWER, "short"])
     own = [p for p in found if "oldest books in a cool" in p.text]
     assert {p.domain for p in own} <= {"summarise", "fix"} and len(own) > 10
@@ -84,7 +84,7 @@ def test_what_the_target_wrote_comes_back_to_be_worked_on() -> None:
     assert [p for p in found if p.domain == "chat"] == [p for p in without if p.domain == "chat"]
 
 
-def test_given_prompts_go_round_in_another_order() -> None:
+def test_given_prompts_are_repeated_in_another_order() -> None:
     given = [Prompt("file", str(i)) for i in range(10)]
     found = GivenPrompts(given, 0).prompts(0, 20, [])
     assert sorted(p.text for p in found[:10]) == sorted(p.text for p in found[10:]) == [str(i) for i in range(10)]

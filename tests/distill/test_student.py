@@ -34,7 +34,7 @@ def test_a_student_of_all_layers_and_all_tokens_is_the_target(tmp_path: Path, ti
     assert not np.allclose(cut(model, (1,), whole(model)).score(ids, 5), theirs, atol=1e-1)
 
 
-def test_a_student_of_some_tokens_has_their_rows_and_reads_the_others_as_it_is_told(tiny: LanguageModel) -> None:
+def test_a_student_of_some_tokens_has_their_rows_and_reads_the_others_by_the_map(tiny: LanguageModel) -> None:
     tokens = np.array([3, 8, 50], dtype=np.int32)
     inputs = np.full(tiny.tokenizer.vocab_size, 1, dtype=np.int32)
     inputs[tokens] = [0, 1, 2]
@@ -55,7 +55,7 @@ def test_a_quantised_target_gives_its_weights_as_it_computes_with_them(tmp_path:
         np.testing.assert_allclose(np.array(found[name]), np.array(w), atol=0.02)
 
 
-def test_new_weights_are_those_of_the_seed() -> None:
+def test_the_seed_decides_new_weights() -> None:
     config = students.config_of(None, (), 40, 128)
     one, same, other = (flat(students.make(config, seed=s).parameters()) for s in (1, 1, 2))
     name = "model.layers.0.mlp.up_proj.weight"
@@ -69,7 +69,7 @@ def test_the_first_layers_and_the_last_are_the_default() -> None:
 
 
 @pytest.mark.parametrize("layers", [(), (0, 30), (-1, 2), (2, 1), (1, 1)])
-def test_layers_that_are_not_there_are_refused(layers: tuple[int, ...]) -> None:
+def test_layers_that_do_not_exist_are_refused(layers: tuple[int, ...]) -> None:
     with pytest.raises(SettingsError, match="from 0 to 29"):
         students.check_layers(layers, 30)
 

@@ -27,7 +27,7 @@ PROMPTS = (
 )
 
 
-def test_a_batch_writes_what_one_at_a_time_writes(tiny: LanguageModel) -> None:
+def test_a_batch_writes_the_same_as_one_text_at_a_time(tiny: LanguageModel) -> None:
     requests = [request(p, tiny, 0.0) for p in PROMPTS]
     one_by_one = written(ScorerTeacher(tiny.scorer(), tiny.tokenizer.stop_ids), requests)
     together = written(subject_of(tiny).teacher, requests)
@@ -37,7 +37,7 @@ def test_a_batch_writes_what_one_at_a_time_writes(tiny: LanguageModel) -> None:
         np.testing.assert_allclose(np.sort(a.rows.logprobs), np.sort(b.rows.logprobs), atol=1e-3)
 
 
-def test_a_text_does_not_depend_on_those_beside_it(tiny: LanguageModel) -> None:
+def test_a_text_does_not_depend_on_the_others_of_its_batch(tiny: LanguageModel) -> None:
     teacher = subject_of(tiny).teacher
     requests = [request(p, tiny, 0.8, seed) for seed, p in enumerate(PROMPTS)]
     together = written(teacher, requests)

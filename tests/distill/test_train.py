@@ -1,4 +1,4 @@
-"""Training goes on from a checkpoint as if nothing had happened."""
+"""Training, and its continuation from a checkpoint."""
 
 from itertools import count, islice
 from pathlib import Path
@@ -43,9 +43,7 @@ def test_the_loss_falls(samples: list[TeacherText]) -> None:
 
 
 @pytest.mark.parametrize("killed_at", [1, 3, 7, 11])
-def test_a_run_that_goes_on_ends_where_the_whole_one_ends(
-    samples: list[TeacherText], tmp_path: Path, killed_at: int
-) -> None:
+def test_a_continued_run_ends_as_an_undisturbed_one(samples: list[TeacherText], tmp_path: Path, killed_at: int) -> None:
     whole = trainer(samples)
     losses = list(whole.run())
     first = trainer(samples)
@@ -87,7 +85,7 @@ def test_a_damaged_checkpoint_is_refused_with_the_remedy(samples: list[TeacherTe
             trainer(samples).load(path)
 
 
-def test_nothing_to_learn_from_is_an_error(samples: list[TeacherText]) -> None:
+def test_training_without_texts_is_an_error(samples: list[TeacherText]) -> None:
     one = trainer(samples)
     with pytest.raises(RunError, match="no text"):
         Trainer(one.student, [], Collator(choose(np.ones(294, np.int64), 64, [])), TrainingPlan(1.0))
