@@ -26,7 +26,7 @@ FLOORS = (
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 #: Files beside the rooms: the version, and what `python -m specviz` starts.
-BESIDE = {"specviz": 0, "specviz.__main__": len(FLOORS)}
+BESIDE = {"specviz": -1, "specviz.__main__": len(FLOORS)}
 #: Libraries that may be imported in one place only.
 OWNERS = {
     "streamlit": ("specviz.ui",),

@@ -6,7 +6,6 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pytest
 
 from specviz.cli import main
@@ -44,7 +43,7 @@ def own(builder: Builder) -> tuple[list[int], tuple[int, ...]]:
     settings = Settings(draft="none", max_tokens=TOKENS)
     target = builder.build(settings).target
     _, ids = prepare(target, settings, PROMPT)
-    *_, last = autoregressive(target, ids, settings, np.random.default_rng(0))
+    *_, last = autoregressive(target, ids, settings, seed=0)
     assert isinstance(last, Done)
     return ids, last.token_ids
 
@@ -69,7 +68,7 @@ def test_greedy_text_is_the_local_targets(draft: str, builder: Builder, own: tup
     pair = builder.build(settings)
     try:
         text, ids = prepare(pair.target, settings, PROMPT)
-        events = list(speculative(pair.drafter, pair.target, ids, settings, np.random.default_rng(0)))
+        events = list(speculative(pair.drafter, pair.target, ids, settings, seed=0))
     finally:
         pair.close()
     found = pair.target.findings  # type: ignore[attr-defined]

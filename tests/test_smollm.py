@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from specviz.cli import main
@@ -37,7 +36,7 @@ def builder() -> Builder:
 def run(builder: Builder, settings: Settings, prompt: str = PROMPT) -> Done:
     pair = builder.build(settings)
     _, ids = prepare(pair.target, settings, prompt)
-    *_, last = speculative(pair.drafter, pair.target, ids, settings, np.random.default_rng(settings.seed))
+    *_, last = speculative(pair.drafter, pair.target, ids, settings, seed=settings.seed)
     assert isinstance(last, Done), last
     return last
 

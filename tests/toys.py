@@ -1,11 +1,15 @@
 """Small exact models for the combinatorics."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from specviz.core.ports import Capabilities, Exchange, Scorer
-from specviz.core.sampling import Logits
+from specviz.core.noise import Noise
+from specviz.core.ports import Candidate, Draft, Exchange, Round, Scorer, Tokenizer
+from specviz.core.sampling import Logits, Row
+from specviz.core.settings import Rule, Sampling
+from specviz.core.vocabulary import Vocabulary
 from specviz.drafters.combined import CombinedDrafter
 from specviz.drafters.model import ModelDrafter
 from specviz.engines.toy import ToyScorer, ToyTokenizer
@@ -14,17 +18,69 @@ from specviz.targets.local import LocalTarget
 TOKENIZER = ToyTokenizer()
 
 
+def asked(
+    context_ids: Sequence[int], candidates: Sequence[Candidate], sampling: Sampling, rule: Rule, seed: int = 0
+) -> Round:
+    """A round as the loop would ask for it, the first of a run with this seed."""
+    return Round(tuple(context_ids), Draft(tuple(candidates)), sampling, rule, Noise(seed))
+
+
+def block(*ids: int) -> Candidate:
+    """A candidate that was chosen, not drawn."""
+    return block_of(ids, tuple(map(Row.one_hot, ids)))
+
+
+def block_of(ids: Sequence[int], rows: Sequence[Row]) -> Candidate:
+    """A candidate of which only tokens and their q are known."""
+    n = len(ids)
+    return Candidate(tuple(ids), tuple(rows), (None,) * n, (None,) * n, ((),) * n, (0.0,) * n)
+
+
+def draft(candidate: Candidate) -> Draft:
+    """A draft of one candidate, or of none where it is empty."""
+    return Draft((candidate,) if candidate.token_ids else ())
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A scorer as the whole model that a target wants."""
+
+    made: Scorer
+    tokenizer: Tokenizer
+    vocabulary: Vocabulary
+    stop_ids: frozenset[int] = frozenset()
+    max_context: int = 10_000
+    name: str = "table"
+    engine: str = "toy"
+    precision: str = "float32"
+    blas: str = ""
+
+    def scorer(self) -> Scorer:
+        return self.made
+
+
+def local_target(
+    name: str,
+    scorer: Scorer,
+    tokenizer: Tokenizer,
+    vocab_size: int,
+    max_context: int = 10_000,
+    stop_ids: frozenset[int] = frozenset(),
+) -> LocalTarget:
+    vocabulary = Vocabulary("toy", tuple(map(str, range(vocab_size))))
+    return LocalTarget(name, TableModel(scorer, tokenizer, vocabulary, stop_ids, max_context))
+
+
 def toy_target(max_context: int = 4096, stop_ids: frozenset[int] | None = None) -> LocalTarget:
     stops = TOKENIZER.stop_ids if stop_ids is None else stop_ids
-    limits = Capabilities(True, TOKENIZER.vocab_size, max_context, stops)
-    return LocalTarget("toy", ToyScorer(TOKENIZER), TOKENIZER, limits)
+    return local_target("toy", ToyScorer(TOKENIZER), TOKENIZER, TOKENIZER.vocab_size, max_context, stops)
 
 
 def toy_draft(noise: float = 0.8, **options: object) -> ModelDrafter:
     return ModelDrafter("toy", ToyScorer(TOKENIZER, noise), TOKENIZER, **options)  # type: ignore[arg-type]
 
 
-class FixedScorer:
+class FixedScorer(Scorer):
     """The same distribution at every position."""
 
     def __init__(self, probs: Sequence[float]) -> None:
@@ -61,14 +117,14 @@ class LetterTokenizer:
 
 
 def fixed_target(probs: Sequence[float], stop_ids: frozenset[int] = frozenset()) -> LocalTarget:
-    return LocalTarget("fixed", FixedScorer(probs), LetterTokenizer(), Capabilities(True, len(probs), 10_000, stop_ids))
+    return local_target("fixed", FixedScorer(probs), LetterTokenizer(), len(probs), stop_ids=stop_ids)
 
 
 def fixed_draft(probs: Sequence[float]) -> ModelDrafter:
     return ModelDrafter("fixed", FixedScorer(probs), LetterTokenizer())
 
 
-class MarkovScorer:
+class MarkovScorer(Scorer):
     """Row i of a table of probabilities stands behind id i."""
 
     def __init__(self, table: Sequence[Sequence[float]]) -> None:
@@ -83,11 +139,10 @@ class MarkovScorer:
 
 
 def markov_target(table: Sequence[Sequence[float]]) -> LocalTarget:
-    limits = Capabilities(True, len(table), 10_000)
-    return LocalTarget("markov", MarkovScorer(table), LetterTokenizer(), limits)
+    return local_target("markov", MarkovScorer(table), LetterTokenizer(), len(table))
 
 
-class PrunedScorer:
+class PrunedScorer(Scorer):
     """Another scorer's columns for some ids, as a model with a smaller vocabulary gives them."""
 
     def __init__(self, scorer: Scorer, tokens: Sequence[int]) -> None:

@@ -15,8 +15,9 @@ from specviz.bench.forecast.acceptance import acceptance_along
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.core.acceptance import AcceptanceFigure, Rates, figures
 from specviz.core.errors import DownloadError, PromptError, SettingsError
-from specviz.core.ports import Followable, OnProgress, Progress
-from specviz.core.settings import Sampling, Settings, draft_name
+from specviz.core.names import draft_name
+from specviz.core.ports import Followable, OnProgress, Progress, Wait
+from specviz.core.settings import Sampling, Settings
 from specviz.distill.prompts import Prompt, first_of_each, held_out
 from specviz.distill.sources import ToyPrompts, read_prompts
 from specviz.distill.subject import TOY, Subject, open_subject, target_name
@@ -146,8 +147,10 @@ def measure(
     ]
     chosen = first_of_each(_prompts(prompts, target, seed), per_domain)
     builder = Builder()
-    pair = builder.build(settings[0], on_progress, cancelled)
-    subject = open_subject(target, on_progress, cancelled, builder.language_model)
+    pair = builder.build(settings[0], Wait(on_progress, cancelled))
+    subject = open_subject(
+        target, on_progress, cancelled, lambda name, tell, stop: builder.language_model(name, Wait(tell, stop))
+    )
     drafter = pair.drafter
     assert isinstance(drafter, Followable)  # every model is
     room = min(subject.max_context, drafter.max_context or subject.max_context)

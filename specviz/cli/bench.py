@@ -20,7 +20,7 @@ from specviz.cli.plan_options import add_plan_options, add_sampling_options, pla
 from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt, write_json
 from specviz.core.errors import SettingsError
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import VERIFICATIONS
 from specviz.setup import catalog
 from specviz.setup.environment import environment, secrets
@@ -138,9 +138,10 @@ def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: A
             what += f", {duration(left)} left"
         line(Progress(what, progress.done, progress.total, progress.unit))
 
+    wait = Wait(tell, stopping)
     saved_at = time.monotonic()
     try:
-        for _ in Sweep(bench, lambda s: builder.build(s, tell, stopping), tell, stopping).run():
+        for _ in Sweep(bench, lambda s: builder.build(s, wait), wait).run():
             if time.monotonic() - saved_at > _SAVE_EVERY_S:
                 _save(bench, path)
                 saved_at = time.monotonic()

@@ -8,7 +8,9 @@ from typing import Any
 
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.core.errors import DownloadError, StoppedError
-from specviz.core.settings import RULES, VERIFICATIONS, Settings, draft_name
+from specviz.core.names import draft_name
+from specviz.core.ports import Wait
+from specviz.core.settings import RULES, VERIFICATIONS, Settings
 from specviz.setup.diagnosis import Diagnosis, VerificationPlan, diagnose
 from specviz.setup.environment import environment
 from specviz.views import trial
@@ -57,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     progress = ProgressLine()
     with stop_on_interrupt("Stopping after this call. Ctrl-C once more ends at once.") as stopping:
         try:
-            found = diagnose(settings, variables, None, progress, stopping.is_set)
+            found = diagnose(settings, variables, None, Wait(progress, stopping.is_set))
         except (DownloadError, StoppedError):
             if stopping.is_set():
                 return INTERRUPTED

@@ -10,8 +10,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from specviz.cli.terminal import (
     INTERRUPTED,
     ProgressLine,
@@ -22,13 +20,14 @@ from specviz.cli.terminal import (
     stop_on_interrupt,
     write_json,
 )
-from specviz.core import baseline
-from specviz.core.decoding import speculative
+from specviz.core import session
+from specviz.core.baseline import Baselines
 from specviz.core.errors import DownloadError, PromptError, StoppedError
-from specviz.core.events import Metrics
-from specviz.core.pair import Pair
-from specviz.core.prompt import prepare, refuse_empty
-from specviz.core.settings import RULES, VERIFICATIONS, Settings, draft_name
+from specviz.core.events import Metrics, RunStarted
+from specviz.core.names import draft_name
+from specviz.core.ports import Wait
+from specviz.core.prompt import refuse_empty
+from specviz.core.settings import RULES, VERIFICATIONS, Settings
 from specviz.record import report
 from specviz.record.state import RunState
 from specviz.record.trace import TraceWriter
@@ -190,50 +189,27 @@ def _decode(
         The run; None when it was interrupted before the first token.
     """
     progress = ProgressLine()
+    wait = Wait(progress, stopping.is_set)
     try:
-        pair = catalog.Builder(variables).build(settings, progress, stopping.is_set)
+        pair = catalog.Builder(variables).build(settings, wait)
     except (DownloadError, StoppedError):
         if stopping.is_set():
             return None
         raise
-    with closing(pair):
-        return _decode_with(pair, options, settings, prompt, stopping, trace, progress)
-
-
-def _decode_with(
-    pair: Pair,
-    options: argparse.Namespace,
-    settings: Settings,
-    prompt: str,
-    stopping: threading.Event,
-    trace: TraceWriter | None,
-    progress: ProgressLine,
-) -> RunState | None:
-    text, prompt_ids = prepare(pair.target, settings, prompt)
-    measured = baseline.Baseline(None, complete=False)
-    if not options.no_baseline and not stopping.is_set():
-        measured = baseline.measure(pair.target, prompt_ids, settings, on_progress=progress, cancelled=stopping.is_set)
-    progress.beside_text()
-    if stopping.is_set():
-        return None
-    events = speculative(
-        pair.drafter,
-        pair.target,
-        prompt_ids,
-        settings,
-        np.random.default_rng(settings.seed),
-        prompt_text=text,
-        baseline_tps=measured.tokens_per_second,
-        per_call_tps=measured.per_call_tps,
-        cancelled=stopping.is_set,
-    )
     state, printer = RunState(), Printer()
-    for event in events:
-        if trace:
-            trace.write(event)
-        state.apply(event)
-        if isinstance(event, Metrics) and not options.json:
-            printer.show(state)
+    baselines = None if options.no_baseline else Baselines()
+    with closing(pair):
+        for event in session.run(pair, prompt, settings, baselines=baselines, wait=wait):
+            if isinstance(event, RunStarted):
+                progress.beside_text()
+            if trace:
+                trace.write(event)
+            state.apply(event)
+            if isinstance(event, Metrics) and not options.json:
+                printer.show(state)
+    if state.started is None:
+        progress.beside_text()
+        return None
     if not options.json:
         printer.finish()
     return state
@@ -308,8 +284,8 @@ def _steady_tokens(state: RunState) -> int:
 
 
 def _remote_lines(data: dict[str, Any]) -> list[str]:
-    """How a remote target verified, its requests, and its billed tokens."""
-    if data["way"] in (None, "rows"):
+    """How a completions target verified, its requests, and its billed tokens."""
+    if data["place"] != "completions":
         return []
     prompt, completion = data["billed_prompt_tokens"], data["billed_completion_tokens"]
     billed = " + ".join(

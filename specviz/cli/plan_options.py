@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from specviz.bench.sweep.plan import SweepPlan
 from specviz.bench.sweep.sweep import baselines_of
-from specviz.core.settings import RULES, Settings, draft_name
+from specviz.core.names import draft_name
+from specviz.core.settings import RULES, Settings
 from specviz.setup import catalog
 
 KS = (1, 2, 4, 8)

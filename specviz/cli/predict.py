@@ -23,7 +23,7 @@ from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.core.errors import DownloadError, SettingsError, StoppedError
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
 from specviz.setup import catalog
 from specviz.setup.environment import environment
@@ -115,18 +115,20 @@ def _predict(
         many = step.unit in ("tokens", "runs") and not sys.stderr.isatty()
         line(replace(step, what="Measuring" if step.unit == "runs" else "Predicting") if many else step)
 
+    wait = Wait(progress, stopping)
+
     def open_pair(settings: Settings) -> Pair:
-        return builder.build(settings, progress, stopping)
+        return builder.build(settings, wait)
 
     try:
-        found = predict(plan, prompts, open_pair, given=given, on_progress=progress, cancelled=stopping)
+        found = predict(plan, prompts, open_pair, given=given, wait=wait)
         line.clear()
         if not options.json:
             print(table(found))
         if not confirming:
             return found, None
         try:
-            return found, confirm(found, prompts, open_pair, on_progress=progress, cancelled=stopping)
+            return found, confirm(found, prompts, open_pair, wait=wait)
         except StoppedError:
             return found, None
     finally:

@@ -11,7 +11,7 @@ from specviz.core.ports import Tokenizer
 from specviz.core.sampling import Ids, Logits, Row, RowSummary, top_ids
 
 TOP = 10
-CANDIDATES = 20
+WEIGHED = 20
 
 
 def alternatives_of(
@@ -31,7 +31,7 @@ def alternatives_of(
     )
 
 
-def candidates_of(
+def weighed_of(
     decided: Sequence[int],
     target_best: Sequence[Alternative],
     draft_best: Sequence[Alternative],
@@ -53,7 +53,7 @@ def candidates_of(
     likely = [a.token_id for a in draft_best] or (best_of(q) if q else [])
     ids = dict.fromkeys((*decided, *(a.token_id for a in target_best), *likely))
     known = ((i, prob(i), q.prob(i) if q else None) for i in ids)
-    possible = [(i, p, qi) for i, p, qi in known if p != 0 or (qi or 0) > 0][:CANDIDATES]
+    possible = [(i, p, qi) for i, p, qi in known if p != 0 or (qi or 0) > 0][:WEIGHED]
     return tuple(Weighed(i, names[i] if i in names else tokenizer.token_name(i), p, qi) for i, p, qi in possible)
 
 

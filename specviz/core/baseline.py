@@ -1,10 +1,10 @@
 """The baseline: plain decoding by the same target, measured, never estimated from verify times.
 
-A remote target has two. It can stream: one call, and the tokens as they come, which is what one would do without a
-draft. And it can be called once per token, which is what speculative decoding does with its rounds made smallest.
+A completions target has two. It can stream: one call, and the tokens as they come, which is what one would do without a
+draft. And it can be called once per token, which is what speculative decoding does in rounds without a draft.
 
-A target behind a simulated network has the same two. As if it streamed: without the network, since a stream pays for
-the way once, before its first token, which no rate counts. And one call per token, through the network.
+A target behind a simulated network has the same two. As if it streamed: without the network, since a stream waits for
+one trip before its first token, which no rate counts. And one call per token, through the network.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol
 
-import numpy as np
-
-from specviz.core.decoding import autoregressive
+from specviz.core.decoding import PlainSpeeds, autoregressive
 from specviz.core.errors import RemoteError, RunError, StoppedError
-from specviz.core.events import Error, Metrics
-from specviz.core.ports import Capabilities, Distant, OnProgress, Progress, Streaming, Target
+from specviz.core.events import BaselineKind, Error, Metrics
+from specviz.core.pair import Pair
+from specviz.core.ports import Capabilities, Progress, Streaming, Target, Wait, without_network
 from specviz.core.settings import Sampling, Settings
 
 TOKENS = 32
@@ -34,24 +32,32 @@ class Baseline:
 
     Attributes:
         tokens_per_second: without the first token, which holds the prefill; None when nothing else was decoded, and
-            when the measurement was cut short. Of a remote target, streamed; where its stream cannot be counted, the
-            same as `per_call_tps`. Behind a simulated network, without it.
-        complete: whether all tokens were decoded; only then may it stand for other prompts.
-        per_call_tps: of a remote target, and through a simulated network, with one call per token, the first left out.
+            when the measurement was cut short. Of a completions target, streamed; where its stream cannot be counted,
+            the same as `per_call_tps`. Behind a simulated network, without it.
+        complete: whether all tokens were decoded; only then may it be used for other prompts.
+        per_call_tps: of a completions target, and through a simulated network, with one call per token, the first left
+            out.
+        kind: how `tokens_per_second` was measured.
     """
 
     tokens_per_second: float | None
     complete: bool
     per_call_tps: float | None = None
+    kind: BaselineKind = "separate_run"
+
+    @property
+    def speeds(self) -> PlainSpeeds:
+        """As the loop records it."""
+        kind = None if self.tokens_per_second is None else self.kind
+        return PlainSpeeds(self.tokens_per_second, self.per_call_tps, kind)
 
 
 def measure(
     target: Target,
     prompt_ids: Sequence[int],
     settings: Settings,
+    wait: Wait = Wait(),
     *,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
     tokens: int = TOKENS,
     calls: int = CALLS,
 ) -> Baseline:
@@ -61,45 +67,39 @@ def measure(
     empty.
 
     Args:
+        wait: told of every token, asked after each; a cancelled measurement is empty.
         tokens: to decode plainly, or streamed.
         calls: to make of a target that can stream or is behind a simulated network, one per token.
 
     Raises:
         RunError: the target failed on the way.
     """
-    if isinstance(target, Distant):
-        near = measure(target.near, prompt_ids, settings, on_progress=on_progress, cancelled=cancelled, tokens=tokens)
-        far = measure_calls(target, prompt_ids, settings, on_progress=on_progress, cancelled=cancelled, calls=calls)
-        return _NOTHING if cancelled() else both(near, far)
+    if (near := without_network(target)) is not target:
+        plain = measure(near, prompt_ids, settings, wait, tokens=tokens)
+        per_call = measure_calls(target, prompt_ids, settings, wait, calls=calls)
+        return _NOTHING if wait.cancelled() else both(plain, per_call)
     if not isinstance(target, Streaming):
-        what = "Measuring plain decoding"
-        return _plain(target, prompt_ids, settings, on_progress, cancelled, tokens, what)
+        return _plain(target, prompt_ids, settings, wait, tokens, "Measuring plain decoding")
     room = target.capabilities.max_context - len(prompt_ids)
-    streamed = _streamed(target, prompt_ids, settings.sampling, on_progress, cancelled, min(tokens + 1, room), tokens)
-    each = measure_calls(target, prompt_ids, settings, on_progress=on_progress, cancelled=cancelled, calls=calls)
-    if cancelled():
+    streamed = _streamed(target, prompt_ids, settings.sampling, wait, min(tokens + 1, room), tokens)
+    each = measure_calls(target, prompt_ids, settings, wait, calls=calls)
+    if wait.cancelled():
         return _NOTHING
-    per_call = each.tokens_per_second
+    per_call_tps = each.tokens_per_second
     if streamed.tokens_per_second is None:
-        return Baseline(per_call, each.complete, per_call)
-    return Baseline(streamed.tokens_per_second, streamed.complete and each.complete, per_call)
+        return Baseline(per_call_tps, each.complete, per_call_tps, "per_call")
+    return Baseline(streamed.tokens_per_second, streamed.complete and each.complete, per_call_tps, "streaming")
 
 
 def measure_calls(
-    target: Target,
-    prompt_ids: Sequence[int],
-    settings: Settings,
-    *,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
-    calls: int = CALLS,
+    target: Target, prompt_ids: Sequence[int], settings: Settings, wait: Wait = Wait(), *, calls: int = CALLS
 ) -> Baseline:
     """A few calls to a target that is some way off, for one token each.
 
     Raises:
         RunError: the target failed on the way.
     """
-    return _plain(target, prompt_ids, settings, on_progress, cancelled, calls, "Measuring one call per token")
+    return _plain(target, prompt_ids, settings, wait, calls, "Measuring one call per token")
 
 
 def both(near: Baseline, far: Baseline) -> Baseline:
@@ -111,8 +111,7 @@ def _plain(
     target: Target,
     prompt_ids: Sequence[int],
     settings: Settings,
-    on_progress: OnProgress,
-    cancelled: Callable[[], bool],
+    wait: Wait,
     tokens: int,
     what: str,
 ) -> Baseline:
@@ -124,19 +123,17 @@ def _plain(
         limits = dataclasses.replace(limits, stop_ids=frozenset())
     plain = dataclasses.replace(settings, draft="none", max_tokens=tokens + 1, stop=())
     walls: list[float] = []
-    on_progress(Progress(what, 0, tokens, "tokens"))
-    events = autoregressive(
-        _WithLimits(target, limits), prompt_ids, plain, np.random.default_rng(settings.seed), cancelled=cancelled
-    )
+    wait.on_progress(Progress(what, 0, tokens, "tokens"))
+    events = autoregressive(_WithLimits(target, limits), prompt_ids, plain, cancelled=wait.cancelled)
     for event in events:
         if isinstance(event, Error):
             raise RunError(f"The baseline failed: {event.message}", event.remedy)
         if isinstance(event, Metrics):
             walls.append(event.split.wall_ms)
-            on_progress(Progress(what, min(len(walls), tokens), tokens, "tokens"))
+            wait.on_progress(Progress(what, min(len(walls), tokens), tokens, "tokens"))
     target.reset()
     steady = walls[1:]
-    if not steady or cancelled():
+    if not steady or wait.cancelled():
         return Baseline(None, complete=False)
     return Baseline(len(steady) / (sum(steady) / 1000), complete=len(steady) == tokens)
 
@@ -145,17 +142,16 @@ def _streamed(
     target: Streaming,
     prompt_ids: Sequence[int],
     sampling: Sampling,
-    on_progress: OnProgress,
-    cancelled: Callable[[], bool],
+    wait: Wait,
     budget: int,
     tokens: int,
 ) -> Baseline:
     """A server that cannot stream, or does not say how many tokens it sends, has no such baseline."""
     what = "Measuring plain decoding, streamed"
-    on_progress(Progress(what, 0, tokens, "tokens"))
+    wait.on_progress(Progress(what, 0, tokens, "tokens"))
     found = streamed(
-        target, prompt_ids, sampling, budget, cancelled,
-        lambda count: on_progress(Progress(what, min(count, tokens), tokens, "tokens")),
+        target, prompt_ids, sampling, budget, wait.cancelled,
+        lambda count: wait.on_progress(Progress(what, min(count, tokens), tokens, "tokens")),
     )  # fmt: skip
     if found is None:
         return _NOTHING
@@ -213,33 +209,38 @@ def _by_sum(times: Sequence[float], tokens: int | None) -> list[tuple[float, int
     return [(times[0], 1), (times[-1], tokens - 1)]
 
 
-class Measure(Protocol):
-    """`measure` or `measure_calls`."""
+class Baselines:
+    """Baselines that were measured before, so that none is measured twice in one session.
 
-    def __call__(
-        self,
-        target: Target,
-        prompt_ids: Sequence[int],
-        settings: Settings,
-        *,
-        on_progress: OnProgress,
-        cancelled: Callable[[], bool],
-    ) -> Baseline:
-        """Decode plainly, and time it."""
-        ...
-
-
-Key = tuple[str, str, Sampling, tuple[float, float]]
-
-
-def key(target_name: str, sampling: Sampling, where: str = "", network: tuple[float, float] = (0.0, 0.0)) -> Key:
-    """What a measured baseline may be reused for in one session: the same target at the same sampling settings.
-
-    Args:
-        where: the address of a remote target.
-        network: round trip and jitter of a simulated network that was measured through, in ms.
+    A baseline stands for other prompts of the same target at the same sampling settings.
     """
-    return target_name, where, sampling, network
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], Baseline] = {}
+
+    def of(self, pair: Pair, prompt_ids: Sequence[int], settings: Settings, wait: Wait) -> Baseline:
+        """The baseline of a pair's target, measured on this prompt where none is known.
+
+        Raises:
+            RunError: the target failed on the way.
+        """
+        target, limits = pair.target, pair.target.capabilities
+        near = without_network(target)
+        key = (target.name, pair.where, settings.sampling)
+        plain = self._kept_or(key, lambda: measure(near, prompt_ids, settings, wait))
+        if near is target:
+            return plain
+        # Apart, so that what was measured without the network serves every network in front of it.
+        network = (limits.simulated_rtt_ms, limits.simulated_jitter_ms)
+        per_call = self._kept_or((*key, network), lambda: measure_calls(target, prompt_ids, settings, wait))
+        return both(plain, per_call)
+
+    def _kept_or(self, key: tuple[object, ...], measured: Callable[[], Baseline]) -> Baseline:
+        found = self._kept.get(key) or measured()
+        if found.complete:
+            # One that was cut short, or ended with the context, says nothing about other prompts.
+            self._kept[key] = found
+        return found
 
 
 class _WithLimits:

@@ -1,4 +1,4 @@
-"""The loop: propose, verify, keep, repeat. Nothing else in specviz loops over tokens.
+"""The loop: propose, verify, keep, repeat.
 
 Speculative decoding as in Leviathan et al. 2023 (arXiv:2211.17192), algorithm 1, one candidate per round. Both
 functions are generators of events; whoever consumes them decides the pace, and the time that the consumer takes is
@@ -10,15 +10,36 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from specviz.core.errors import SpecvizError, StoppedError
-from specviz.core.events import Done, DraftToken, Error, Event, FinishReason, RunStarted, TimeSplit, VerifyResult
-from specviz.core.ports import NO_PROPOSAL, Candidate, Decision, Distant, Drafter, Target, Tokenizer, Verdict
+from specviz.core.events import (
+    BaselineKind,
+    Done,
+    DraftToken,
+    Error,
+    Event,
+    FinishReason,
+    RunStarted,
+    TimeSplit,
+    VerifyResult,
+)
+from specviz.core.names import NONE
+from specviz.core.noise import Noise
+from specviz.core.ports import NO_DRAFT, Candidate, Decision, Draft, Drafter, Round, Target, Tokenizer, Verdict
 from specviz.core.prompt import check_prompt
+from specviz.core.provenance import versions
 from specviz.core.settings import Settings
 from specviz.core.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSpeeds:
+    """Plain decoding as it was measured, in tokens per second: see `specviz.core.events.RunStarted`."""
+
+    baseline_tps: float | None = None
+    per_call_tps: float | None = None
+    kind: BaselineKind | None = None
 
 
 def speculative(
@@ -26,11 +47,10 @@ def speculative(
     target: Target,
     prompt_ids: Sequence[int],
     settings: Settings,
-    rng: np.random.Generator,
     *,
+    seed: int | None = None,
     prompt_text: str = "",
-    baseline_tps: float | None = None,
-    per_call_tps: float | None = None,
+    plain: PlainSpeeds = PlainSpeeds(),
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Event]:
@@ -40,9 +60,9 @@ def speculative(
         drafter, target: share one vocabulary.
         prompt_ids: the whole prompt, template applied.
         settings: k, sampling, rule, budget, stop strings.
-        rng: every draw of drafter and target comes from it, so equal seeds give equal runs.
+        seed: of every draw of drafter and target, so that equal seeds give equal runs; None for that of the settings.
         prompt_text: what `prompt_ids` encodes, for the record.
-        baseline_tps, per_call_tps: measured plain decoding, to compare with.
+        plain: measured plain decoding, to compare with.
         cancelled: asked once a round; True ends the run with finish_reason "stopped".
         clock: seconds.
 
@@ -52,22 +72,21 @@ def speculative(
     Raises:
         PromptError: before the first event.
     """
-    baselines = (baseline_tps, per_call_tps)
-    return _decode(drafter, target, prompt_ids, settings, rng, prompt_text, baselines, cancelled, clock)
+    return _Loop(drafter, target, prompt_ids, settings, seed, prompt_text, plain, cancelled, clock).events()
 
 
 def autoregressive(
     target: Target,
     prompt_ids: Sequence[int],
     settings: Settings,
-    rng: np.random.Generator,
     *,
+    seed: int | None = None,
     prompt_text: str = "",
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Event]:
     """Plain decoding by the same target, the baseline: one token per round, the same events."""
-    return _decode(None, target, prompt_ids, settings, rng, prompt_text, (None, None), cancelled, clock)
+    return _Loop(None, target, prompt_ids, settings, seed, prompt_text, PlainSpeeds(), cancelled, clock).events()
 
 
 class _Watch:
@@ -76,10 +95,10 @@ class _Watch:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._spent, self._since = clock, 0.0, clock()
 
-    def pause(self) -> None:
+    def paused(self, events: Sequence[Event]) -> Iterator[Event]:
+        """Hand events over; the time until the consumer comes back is not counted."""
         self._spent += self._clock() - self._since
-
-    def resume(self) -> None:
+        yield from events
         self._since = self._clock()
 
     def lap_ms(self) -> float:
@@ -89,135 +108,163 @@ class _Watch:
         return lap * 1000
 
 
-def _decode(
-    drafter: Drafter | None,
-    target: Target,
-    prompt_ids: Sequence[int],
-    settings: Settings,
-    rng: np.random.Generator,
-    prompt_text: str,
-    baselines: tuple[float | None, float | None],
-    cancelled: Callable[[], bool],
-    clock: Callable[[], float],
-) -> Iterator[Event]:
-    baseline_tps, per_call_tps = baselines
-    limits = target.capabilities
-    check_prompt(prompt_ids, limits)
-    context = list(prompt_ids)
-    output: list[int] = []
-    tally = Tally(baseline_tps)
-    guarantee = target.guarantee(settings.sampling, settings.acceptance_rule)
+@dataclass(slots=True)
+class _Loop:
+    """One run. What changes from round to round is below the line of defaults."""
+
+    drafter: Drafter | None
+    target: Target
+    prompt_ids: Sequence[int]
+    settings: Settings
+    seed: int | None
+    prompt_text: str
+    plain: PlainSpeeds
+    cancelled: Callable[[], bool]
+    clock: Callable[[], float]
+    context: list[int] = field(default_factory=list)
+    output: list[int] = field(default_factory=list)
     finish: FinishReason | None = None
     stop_string: str | None = None
 
-    def budget() -> int:
-        return min(settings.max_tokens - len(output), limits.max_context - len(context))
+    def events(self) -> Iterator[Event]:
+        target, settings = self.target, self.settings
+        check_prompt(self.prompt_ids, target.capabilities)
+        self.context = list(self.prompt_ids)
+        tally = Tally(self.plain.baseline_tps)
+        guarantee = target.guarantee(settings.sampling, settings.acceptance_rule)
+        watch = _Watch(self.clock)
+        yield from watch.paused([self._started()])
+        watch.lap_ms()
+        try:
+            while self.finish is None:
+                if self.cancelled():
+                    self.finish = "stopped"
+                    break
+                number, base, asked = tally.rounds, len(self.output), self._k()
+                began = self.clock()
+                draft = self._propose(asked, number)
+                draft_ms = (self.clock() - began) * 1000 if self.drafter else 0.0
+                yield from watch.paused(_draft_events(draft.first, number, base, target.tokenizer))
 
-    def propose() -> Candidate:
-        # One place is left for the resampled or bonus token, so a round never has to throw a paid token away.
-        k = min(settings.k, budget() - 1)
-        if drafter is None or k < 1:
-            return NO_PROPOSAL
-        return drafter.propose(context, k, settings.sampling, rng)[0]
+                began = self.clock()
+                try:
+                    verdict = target.verify(self._round(draft, number))
+                except StoppedError:
+                    self.finish = "stopped"
+                    break
+                verify_ms = (self.clock() - began) * 1000
+                decisions, kept = self._take(verdict)
+                statuses = [d.status for d in decisions if d is not None]
+                guarantee = verdict.guarantee
+                verified = _verify_events(decisions, draft.first, number, base, verify_ms, target.tokenizer)
+                metrics = tally.add(
+                    k=asked,
+                    drafted=len(draft.first),
+                    tested=statuses.count("accepted") + statuses.count("rejected"),
+                    accepted=statuses.count("accepted"),
+                    emitted=kept,
+                    split=_split(watch.lap_ms(), draft_ms, verdict),
+                    guarantee=guarantee,
+                    note=draft.note,
+                    verdict=verdict,
+                )
+                yield from watch.paused([*verified, metrics])
+        except SpecvizError as exc:
+            yield Error.of(exc)
+            return
+        yield Done(
+            total_tokens=len(self.output),
+            total_accepted=tally.accepted,
+            total_drafted=tally.drafted,
+            total_tested=tally.tested,
+            total_rounds=tally.rounds,
+            generated_text=target.tokenizer.decode(self.output),
+            token_ids=tuple(self.output),
+            finish_reason=self.finish,
+            total=tally.total,
+            tokens_per_second=tally.tokens_per_second,
+            baseline_tps=self.plain.baseline_tps,
+            speedup=tally.speedup,
+            guarantee=guarantee,
+            stop_string=self.stop_string,
+        )
 
-    def verify(proposal: Candidate) -> Verdict:
-        proposals = [proposal] if proposal.token_ids else []
-        return target.verify(context, proposals, settings.sampling, settings.acceptance_rule, rng)
+    def _started(self) -> RunStarted:
+        target, limits = self.target, self.target.capabilities
+        return RunStarted(
+            run_id=uuid.uuid4().hex,
+            target=target.name,
+            draft=self.drafter.name if self.drafter else "none",
+            settings=self.settings.to_json(),
+            guarantee=target.guarantee(self.settings.sampling, self.settings.acceptance_rule),
+            vocab_size=limits.vocab_size,
+            max_context=limits.max_context,
+            prompt_ids=tuple(self.prompt_ids),
+            prompt_text=self.prompt_text,
+            started_at=time.time(),
+            baseline_tps=self.plain.baseline_tps,
+            per_call_tps=self.plain.per_call_tps,
+            baseline_kind=self.plain.kind,
+            place=limits.place,
+            engine=limits.engine,
+            precision=limits.precision,
+            blas=limits.blas,
+            way=limits.way,
+            simulated_rtt_ms=limits.simulated_rtt_ms,
+            simulated_jitter_ms=limits.simulated_jitter_ms,
+            versions=versions(),
+        )
 
-    watch = _Watch(clock)
+    def _budget(self) -> int:
+        room = self.target.capabilities.max_context - len(self.context)
+        return min(self.settings.max_tokens - len(self.output), room)
 
-    def emit(events: Sequence[Event]) -> Iterator[Event]:
-        watch.pause()
-        yield from events
-        watch.resume()
+    def _k(self) -> int:
+        """Draft tokens to ask for.
 
-    started = RunStarted(
-        run_id=uuid.uuid4().hex,
-        target=target.name,
-        draft=drafter.name if drafter else "none",
-        settings=settings.to_json(),
-        guarantee=guarantee,
-        full_rows=limits.full_rows,
-        vocab_size=limits.vocab_size,
-        max_context=limits.max_context,
-        prompt_ids=tuple(prompt_ids),
-        prompt_text=prompt_text,
-        started_at=time.time(),
-        baseline_tps=baseline_tps,
-        per_call_tps=per_call_tps,
-        way=limits.way,
-        # Of the target, not of the settings: what is said is what stands there.
-        simulated_rtt_ms=target.rtt_ms if isinstance(target, Distant) else 0.0,
-        simulated_jitter_ms=target.jitter_ms if isinstance(target, Distant) else 0.0,
-    )
-    yield from emit([started])
-    watch.lap_ms()
-    try:
-        while finish is None:
-            if cancelled():
-                finish = "stopped"
-                break
-            number, base = tally.rounds, len(output)
-            began = clock()
-            proposal = propose()
-            draft_ms = (clock() - began) * 1000 if drafter else 0.0
-            yield from emit(_draft_events(proposal, number, base, target.tokenizer))
+        One place is left for the resampled or bonus token, so a round never has to throw a paid token away.
+        """
+        return max(0, min(self.settings.k, self._budget() - 1))
 
-            began = clock()
-            try:
-                verdict = verify(proposal)
-            except StoppedError:
-                finish = "stopped"
-                break
-            verify_ms = (clock() - began) * 1000
-            kept, finish, stop_string = _cut(output, verdict.token_ids, budget(), settings, target)
-            output += verdict.token_ids[:kept]
-            context += verdict.token_ids[:kept]
-            if finish is None and len(context) >= limits.max_context:
-                finish = "context_full"
-            decisions = [_within(d, position < kept) for position, d in enumerate(verdict.decisions)]
-            statuses = [d.status for d in decisions if d is not None]
-            accepted = statuses.count("accepted")
-            guarantee = verdict.guarantee
-            verified = _verify_events(decisions, proposal, number, base, verify_ms, target.tokenizer)
-            split = TimeSplit(
-                wall_ms=watch.lap_ms(),
-                draft_ms=draft_ms,
-                network_ms=verdict.network_ms,
-                queue_ms=verdict.queue_ms,
-                target_ms=verdict.compute_ms,
-                rule_ms=verdict.rule_ms or 0.0,
-                call_ms=verdict.call_ms,
-            )
-            metrics = tally.add(
-                drafted=len(proposal.token_ids),
-                tested=accepted + statuses.count("rejected"),
-                accepted=accepted,
-                emitted=kept,
-                split=split,
-                guarantee=guarantee,
-                note=proposal.note,
-                verdict=verdict,
-            )
-            yield from emit([*verified, metrics])
-    except SpecvizError as exc:
-        yield Error.of(exc)
-        return
-    yield Done(
-        total_tokens=len(output),
-        total_accepted=tally.accepted,
-        total_drafted=tally.drafted,
-        total_tested=tally.tested,
-        total_rounds=tally.rounds,
-        generated_text=target.tokenizer.decode(output),
-        token_ids=tuple(output),
-        finish_reason=finish,
-        total=tally.total,
-        tokens_per_second=tally.tokens_per_second,
-        baseline_tps=baseline_tps,
-        speedup=tally.speedup,
-        guarantee=guarantee,
-        stop_string=stop_string,
+    def _propose(self, k: int, number: int) -> Draft:
+        if self.drafter is None or k < 1:
+            return NO_DRAFT
+        return self.drafter.propose(self.context, k, self.settings.sampling, self._noise(number))
+
+    def _round(self, draft: Draft, number: int) -> Round:
+        return Round(
+            context_ids=tuple(self.context),
+            draft=draft,
+            sampling=self.settings.sampling,
+            rule=self.settings.acceptance_rule,
+            noise=self._noise(number),
+            stream="shared" if self.drafter is None or self.drafter.name == NONE else "target",
+        )
+
+    def _noise(self, number: int) -> Noise:
+        return Noise(self.settings.seed if self.seed is None else self.seed, number)
+
+    def _take(self, verdict: Verdict) -> tuple[list[Decision | None], int]:
+        """Take in what a round emits, up to where the output ends: its decisions, and how many ids stay."""
+        kept, self.finish, self.stop_string = _cut(
+            self.output, verdict.token_ids, self._budget(), self.settings, self.target
+        )
+        self.output += verdict.token_ids[:kept]
+        self.context += verdict.token_ids[:kept]
+        if self.finish is None and len(self.context) >= self.target.capabilities.max_context:
+            self.finish = "context_full"
+        return [_within(d, position < kept) for position, d in enumerate(verdict.decisions)], kept
+
+
+def _split(wall_ms: float, draft_ms: float, verdict: Verdict) -> TimeSplit:
+    return TimeSplit(
+        wall_ms=wall_ms,
+        draft_ms=draft_ms,
+        network_ms=verdict.network_ms,
+        queue_ms=verdict.queue_ms,
+        target_ms=verdict.compute_ms,
+        rule_ms=verdict.rule_ms or 0.0,
+        call_ms=verdict.call_ms,
     )
 
 
@@ -251,7 +298,7 @@ def _within(decision: Decision, inside: bool) -> Decision | None:
     return Decision(status="ignored", draft_id=decision.draft_id, final_id=None)
 
 
-def _draft_events(proposal: Candidate, number: int, base: int, tokenizer: Tokenizer) -> list[Event]:
+def _draft_events(candidate: Candidate, number: int, base: int, tokenizer: Tokenizer) -> list[Event]:
     return [
         DraftToken(
             round=number,
@@ -260,18 +307,18 @@ def _draft_events(proposal: Candidate, number: int, base: int, tokenizer: Tokeni
             token=tokenizer.token_name(token_id),
             token_id=token_id,
             token_bytes=tokenizer.token_bytes(token_id),
-            logprob=proposal.logprobs[i],
-            entropy=proposal.entropies[i],
-            top_tokens=proposal.alternatives[i],
-            draft_time_ms=proposal.times_ms[i],
+            logprob=candidate.logprobs[i],
+            entropy=candidate.entropies[i],
+            top_tokens=candidate.alternatives[i],
+            draft_time_ms=candidate.times_ms[i],
         )
-        for i, token_id in enumerate(proposal.token_ids)
+        for i, token_id in enumerate(candidate.token_ids)
     ]
 
 
 def _verify_events(
     decisions: Sequence[Decision | None],
-    proposal: Candidate,
+    candidate: Candidate,
     number: int,
     base: int,
     verify_ms: float,
@@ -289,7 +336,7 @@ def _verify_events(
             final_token=None if d.final_id is None else name_of(d.final_id),
             final_token_id=d.final_id,
             final_token_bytes=None if d.final_id is None else tokenizer.token_bytes(d.final_id),
-            draft_logprob=proposal.logprobs[i] if d.draft_id is not None else None,
+            draft_logprob=candidate.logprobs[i] if d.draft_id is not None else None,
             target_logprob=d.draft_logprob_target,
             final_logprob=d.final_logprob,
             acceptance_prob=d.acceptance,
@@ -299,8 +346,9 @@ def _verify_events(
             entropy=d.entropy,
             top_tokens=d.alternatives,
             verify_latency_ms=verify_ms,
-            candidates=d.candidates,
+            weighed=d.weighed,
             overlap=d.overlap,
+            candidate=d.candidate,
         )
         for i, d in enumerate(decisions)
         if d is not None

@@ -9,37 +9,45 @@ None means "not known" and is shown as n/a, never as 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from math import inf
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
+from specviz.core import codec
+from specviz.core.codec import Amount, Count, Index, Position, Share, TokenId
 from specviz.core.errors import SpecvizError, TraceError
-from specviz.core.packed import Packed, packed
+from specviz.core.names import Place
+from specviz.core.packed import packed
 
 #: From the best to the worst.
 GuaranteeKind = Literal["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]
 _GUARANTEES: dict[str, GuaranteeKind] = {kind: kind for kind in get_args(GuaranteeKind)}
 
-#: How a round is verified. rows: whole distributions, in one forward pass. scoring: a server scores the given tokens.
-#: prefixes: it takes the block's prefixes in one call and draws a token behind each. generating: it writes on its own.
-Way = Literal["rows", "scoring", "prefixes", "generating"]
+#: How a completions target is verified. scoring: the server scores the given tokens. prefixes: it takes the block's
+#: prefixes in one call and draws a token behind each. generating: it writes on its own.
+Way = Literal["scoring", "prefixes", "generating"]
+
+#: How plain decoding was measured. plain_rounds: in rounds of the run itself. separate_run: before the run, or in a run
+#: of its own. streaming: in one streamed answer of a server. per_call: with one call per token.
+BaselineKind = Literal["plain_rounds", "separate_run", "streaming", "per_call"]
 
 
 class Alternative(NamedTuple):
     """One token that could have stood at a position: id, printable form, untempered log-probability, probability."""
 
-    token_id: int
+    token_id: TokenId
     token: str
     logprob: float
-    prob: float
+    prob: Share
 
 
 class Weighed(NamedTuple):
     """One token at a tested position: what each side gave it after the sampling settings; None where not known."""
 
-    token_id: int
+    token_id: TokenId
     token: str
-    p: float | None
-    q: float | None
+    p: Share | None
+    q: Share | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class Guarantee:
 
     kind: GuaranteeKind
     reason: str
-    epsilon: float | None = None
+    epsilon: Share | None = None
 
     def __str__(self) -> str:
         return f"BOUNDED({self.epsilon:.2g})" if self.kind == "BOUNDED" else self.kind
@@ -91,13 +99,13 @@ class TimeSplit:
         call_ms: what is left of calls to a server, undivided; 0 in-process.
     """
 
-    wall_ms: float = 0.0
-    draft_ms: float = 0.0
-    network_ms: float | None = 0.0
-    queue_ms: float | None = 0.0
-    target_ms: float | None = 0.0
-    rule_ms: float = 0.0
-    call_ms: float = 0.0
+    wall_ms: Amount = 0.0
+    draft_ms: Amount = 0.0
+    network_ms: Amount | None = 0.0
+    queue_ms: Amount | None = 0.0
+    target_ms: Amount | None = 0.0
+    rule_ms: Amount = 0.0
+    call_ms: Amount = 0.0
 
     @property
     def verify_ms(self) -> float:
@@ -127,9 +135,13 @@ class RunStarted:
         baseline_tps: measured plain decoding; of a remote target, streamed.
         per_call_tps: plain decoding with one call per token, measured, by a remote target or through a simulated
             network; None where there is neither.
-        way: how rounds are verified.
+        baseline_kind: how `baseline_tps` was measured; None where it was not.
+        place: where the target is. engine, precision, blas: what ran it, in which number format and on which matrix
+            library, where it is in this process; empty where that is not known.
+        way: how a completions target verifies; None for any other.
         simulated_rtt_ms: round trip of the network that was simulated in front of the target; 0 for none.
         simulated_jitter_ms: how far a single one could be from that.
+        versions: of the packages that matter, by name.
     """
 
     type: ClassVar[str] = "run_started"
@@ -138,37 +150,46 @@ class RunStarted:
     draft: str
     settings: dict[str, Any]
     guarantee: Guarantee
-    full_rows: bool
-    vocab_size: int
-    max_context: int
-    prompt_ids: tuple[int, ...]
+    vocab_size: Count
+    max_context: Count
+    prompt_ids: tuple[TokenId, ...]
     prompt_text: str
     started_at: float
-    baseline_tps: float | None = None
-    per_call_tps: float | None = None
-    way: Way = "rows"
-    simulated_rtt_ms: float = 0.0
-    simulated_jitter_ms: float = 0.0
+    baseline_tps: Amount | None = None
+    per_call_tps: Amount | None = None
+    baseline_kind: BaselineKind | None = None
+    place: Place = "here"
+    engine: str = ""
+    precision: str = ""
+    blas: str = ""
+    way: Way | None = None
+    simulated_rtt_ms: Amount = 0.0
+    simulated_jitter_ms: Amount = 0.0
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class DraftToken:
-    """The draft proposes one token. `position` counts within the block, `index` within the output, both from 0."""
+    """The draft proposes one token.
+
+    `position` counts within the block, `index` within the output, `candidate` within the round, all from 0.
+    """
 
     type: ClassVar[str] = "draft_token"
-    round: int
-    position: int
-    index: int
+    round: Index
+    position: Position
+    index: Index
     token: str
-    token_id: int
+    token_id: TokenId
     token_bytes: bytes
     logprob: float | None
-    entropy: float | None
+    entropy: Amount | None
     top_tokens: Sequence[Alternative]
-    draft_time_ms: float
+    draft_time_ms: Amount
+    candidate: Position = 0
 
     def __post_init__(self) -> None:
-        """Hold the rows closely."""
+        """Keep the rows in little memory."""
         object.__setattr__(self, "top_tokens", packed(Alternative, self.top_tokens))
 
 
@@ -184,38 +205,41 @@ class VerifyResult:
         final_logprob: target's, of the final token.
         acceptance_prob: probability with which the draft token was to be kept.
         u: the uniform draw that decided, where the rule draws one.
-        candidates: the draft token, the final token and both sides' most probable ones, at most 20, as far as p or q
-            gives them anything; without q for the bonus, none where the rule never got.
+        weighed: the draft token, the final token and both sides' most probable ones, at most 20, as far as p or q
+            gives them anything; without q for the bonus, none where the rule never got. Recordings of specviz 0.2 and
+            before call it `candidates`.
         overlap: Σ min(p, q) over the whole vocabulary; None where p is not known as far as that takes.
+        candidate: whose position this is.
     """
 
     type: ClassVar[str] = "verify_result"
-    round: int
-    position: int
-    index: int
+    round: Index
+    position: Position
+    index: Index
     status: Literal["accepted", "rejected", "ignored", "bonus"]
     draft_token: str | None
-    draft_token_id: int | None
+    draft_token_id: TokenId | None
     final_token: str | None
-    final_token_id: int | None
+    final_token_id: TokenId | None
     final_token_bytes: bytes | None
     draft_logprob: float | None
     target_logprob: float | None
     final_logprob: float | None
-    acceptance_prob: float | None
-    p: float | None
-    q: float | None
-    u: float | None
-    entropy: float | None
+    acceptance_prob: Share | None
+    p: Share | None
+    q: Share | None
+    u: Share | None
+    entropy: Amount | None
     top_tokens: Sequence[Alternative]
-    verify_latency_ms: float
-    candidates: Sequence[Weighed] = ()
-    overlap: float | None = None
+    verify_latency_ms: Amount
+    weighed: Sequence[Weighed] = ()
+    overlap: Share | None = None
+    candidate: Position = 0
 
     def __post_init__(self) -> None:
-        """Hold the rows closely."""
+        """Keep the rows in little memory."""
         object.__setattr__(self, "top_tokens", packed(Alternative, self.top_tokens))
-        object.__setattr__(self, "candidates", packed(Weighed, self.candidates))
+        object.__setattr__(self, "weighed", packed(Weighed, self.weighed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +254,7 @@ class Metrics:
         speedup: effective_tps / baseline_tps.
         avg_draft_latency_ms, avg_verify_latency_ms: per round, over the last 50.
         split: of this round; total: of all rounds so far.
+        k: draft tokens that were asked for in this round; None in recordings that do not have it.
         drafted, tested, accepted, emitted: of this round.
         note: what the drafter has to say about this round, as that its context is full; mostly empty.
         requests: calls to the server that this round took; billed_prompt_tokens, billed_completion_tokens: what it
@@ -237,30 +262,31 @@ class Metrics:
     """
 
     type: ClassVar[str] = "metrics"
-    round: int
-    acceptance_rate: float | None
-    overall_acceptance_rate: float | None
-    accepted_per_round: float
-    tokens_per_round: float
-    effective_tps: float | None
-    baseline_tps: float | None
-    speedup: float | None
-    avg_draft_latency_ms: float
-    avg_verify_latency_ms: float
+    round: Index
+    acceptance_rate: Share | None
+    overall_acceptance_rate: Share | None
+    accepted_per_round: Amount
+    tokens_per_round: Amount
+    effective_tps: Amount | None
+    baseline_tps: Amount | None
+    speedup: Amount | None
+    avg_draft_latency_ms: Amount
+    avg_verify_latency_ms: Amount
     split: TimeSplit
     total: TimeSplit
-    drafted: int
-    tested: int
-    accepted: int
-    emitted: int
+    drafted: Count
+    tested: Count
+    accepted: Count
+    emitted: Count
     guarantee: Guarantee
     note: str = ""
-    sent_bytes: int | None = None
-    received_bytes: int | None = None
-    billed_tokens: int | None = None
-    requests: int | None = None
-    billed_prompt_tokens: int | None = None
-    billed_completion_tokens: int | None = None
+    sent_bytes: Count | None = None
+    received_bytes: Count | None = None
+    billed_tokens: Count | None = None
+    requests: Count | None = None
+    billed_prompt_tokens: Count | None = None
+    billed_completion_tokens: Count | None = None
+    k: Count | None = None
 
 
 FinishReason = Literal["stop_token", "stop_string", "max_tokens", "context_full", "stopped"]
@@ -271,18 +297,18 @@ class Done:
     """A run has ended. `generated_text` is the text of `token_ids`, and both end at the same token."""
 
     type: ClassVar[str] = "done"
-    total_tokens: int
-    total_accepted: int
-    total_drafted: int
-    total_tested: int
-    total_rounds: int
+    total_tokens: Count
+    total_accepted: Count
+    total_drafted: Count
+    total_tested: Count
+    total_rounds: Count
     generated_text: str
-    token_ids: tuple[int, ...]
+    token_ids: tuple[TokenId, ...]
     finish_reason: FinishReason
     total: TimeSplit
-    tokens_per_second: float | None
-    baseline_tps: float | None
-    speedup: float | None
+    tokens_per_second: Amount | None
+    baseline_tps: Amount | None
+    speedup: Amount | None
     guarantee: Guarantee
     stop_string: str | None = None
 
@@ -307,127 +333,74 @@ class Error:
 Event = RunStarted | DraftToken | VerifyResult | Metrics | Done | Error
 _KINDS: dict[str, type[Any]] = {k.type: k for k in (RunStarted, DraftToken, VerifyResult, Metrics, Done, Error)}
 
-
-def _alternative(data: Any) -> Alternative:
-    token_id, token, logprob, prob = data
-    share = _share(prob)
-    if share is None:
-        raise TypeError(f"{data!r} has no probability")
-    return Alternative(*_token(token_id, token), float(logprob), share)
-
-
-def _candidate(data: Any) -> Weighed:
-    token_id, token, p, q = data
-    return Weighed(*_token(token_id, token), _share(p), _share(q))
-
-
-def _token(token_id: Any, name: Any) -> tuple[int, str]:
-    if isinstance(token_id, bool) or not isinstance(token_id, int) or not isinstance(name, str):
-        raise TypeError(f"{token_id!r}, {name!r} is no token")
-    return token_id, name
-
-
-def _share(value: Any) -> float | None:
-    """A probability, which a bar is drawn of: nothing beyond 1, and no nan."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1 + 1e-6:
-        raise TypeError(f"{value!r} is no probability")
-    return float(value)
-
-
-# Fields whose Python value is richer than their JSON form.
-_FROM_JSON: dict[str, Any] = {
-    "guarantee": lambda v: Guarantee(**v),
-    "split": lambda v: TimeSplit(**v),
-    "total": lambda v: TimeSplit(**v),
-    "top_tokens": lambda v: tuple(map(_alternative, v)),
-    "candidates": lambda v: tuple(map(_candidate, v)),
-    "overlap": _share,
-    "p": _share,
-    "q": _share,
-    "u": _share,
-    "acceptance_prob": _share,
-    "token_bytes": bytes.fromhex,
-    "final_token_bytes": bytes.fromhex,
-    "prompt_ids": tuple,
-    "token_ids": tuple,
-    # A log-probability of an impossible token is -inf, which JSON has no number for.
-    "logprob": float,
-    "draft_logprob": float,
-    "target_logprob": float,
-    "final_logprob": float,
-}
+#: Fields whose JSON form is not msgspec's own: hexadecimal bytes, and log-probabilities, where an impossible token has
+#: -inf and JSON has no number for it.
+_BYTES = ("token_bytes", "final_token_bytes")
+_LOGPROBS = ("logprob", "draft_logprob", "target_logprob", "final_logprob")
+_IMPOSSIBLE = "-inf"
 
 
 def to_json(event: Event) -> dict[str, Any]:
     """The event as JSON-ready data: its type, then its fields. `from_json` gives back an equal event."""
-    return {"type": event.type} | {f.name: _plain(getattr(event, f.name)) for f in fields(event)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Guarantee | TimeSplit):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, tuple | list | Packed):
-        return [_plain(v) for v in value]
-    if isinstance(value, Mapping):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return str(value)
-    return value
+    data: dict[str, Any] = {"type": event.type} | codec.to_json(event)
+    for name in _BYTES:
+        if data.get(name) is not None:
+            data[name] = data[name].hex()
+    for name in _LOGPROBS:
+        if data.get(name) == -inf:
+            data[name] = _IMPOSSIBLE
+    if any(row[2] == -inf for row in data.get("top_tokens", ())):
+        data["top_tokens"] = [
+            (*row[:2], _IMPOSSIBLE if row[2] == -inf else row[2], row[3]) for row in data["top_tokens"]
+        ]
+    return data
 
 
 def from_json(data: Mapping[str, Any]) -> Event:
     """The event that `to_json` made this from. Unknown fields, from a newer version, are left out.
 
     Raises:
-        TraceError: unknown type, or a field is missing or malformed.
+        TraceError: unknown type, or a field is missing, malformed or out of range.
     """
     kind = _KINDS.get(str(data.get("type")))
     if kind is None:
         raise TraceError(f"Unknown event type {data.get('type')!r}.", "It may come from a newer specviz.")
     try:
-        values = {
-            f.name: _FROM_JSON[f.name](data[f.name])
-            if f.name in _FROM_JSON and data[f.name] is not None
-            else data[f.name]
-            for f in fields(kind)
-            if f.name in data
-        }
-        event: Event = kind(**values)
-        _check_types(event)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as exc:
+        event: Event = codec.from_json(_with_numbers(_as_today(data)), kind)
+    except (TypeError, ValueError, IndexError) as exc:
         raise TraceError(f"A {kind.type} event is malformed: {exc}.", "The recording is damaged there.") from exc
     return event
 
 
-_SIMPLE: dict[str, type | tuple[type, ...]] = {
-    "int": int,
-    "float": (int, float),
-    "str": str,
-    "bool": bool,
-    "bytes": bytes,
-    "None": type(None),
-    "tuple[int, ...]": tuple,
-    "Sequence[Candidate]": (tuple, Packed),
-    "dict[str, Any]": dict,
-    "TimeSplit": TimeSplit,
-    "Guarantee": Guarantee,
-}
+def _with_numbers(data: dict[str, Any]) -> dict[str, Any]:
+    """What JSON has no form for, as `to_json` found it."""
+    for name in _BYTES:
+        if data.get(name) is not None:
+            data[name] = bytes.fromhex(data[name])
+    for name in _LOGPROBS:
+        if data.get(name) == _IMPOSSIBLE:
+            data[name] = -inf
+    rows = data.get("top_tokens", ())
+    if any(row[2] == _IMPOSSIBLE for row in rows):
+        data["top_tokens"] = [[*row[:2], -inf if row[2] == _IMPOSSIBLE else row[2], *row[3:]] for row in rows]
+    return data
 
 
-def _check_types(value: Any) -> None:
-    """Refuse a field whose JSON was of another type, before an innocent reader divides by it.
+def _as_today(data: Mapping[str, Any]) -> dict[str, Any]:
+    """An event of specviz 0.1 or 0.2 with the fields that it would have today.
 
-    Raises:
-        TypeError: naming the field.
+    These versions said "rows" for the way of a target in this process, and the kind of a baseline had to be told by
+    its speed: a server whose stream could not be counted had the same speed twice.
     """
-    for f in fields(value):
-        wanted = [_SIMPLE[name] for name in str(f.type).split(" | ") if name in _SIMPLE]
-        held = getattr(value, f.name)
-        if wanted and not any(isinstance(held, w) for w in wanted):
-            raise TypeError(f"{f.name} is {held!r}")
-        if isinstance(held, TimeSplit | Guarantee):
-            _check_types(held)
+    today = dict(data)
+    if "candidates" in today:
+        today.setdefault("weighed", today.pop("candidates"))
+    if today["type"] == RunStarted.type and "place" not in today:
+        way, plain = today.get("way", "rows"), today.get("baseline_tps")
+        here = way == "rows"
+        today["place"], today["way"] = ("here", None) if here else ("completions", way)
+        kind: BaselineKind = (
+            "separate_run" if here else "per_call" if plain == today.get("per_call_tps") else "streaming"
+        )
+        today["baseline_kind"] = None if plain is None else kind
+    return today

@@ -1,4 +1,4 @@
-"""Short tuples, held closely: a run keeps some dozens of alternatives for every token, for as long as it is shown."""
+"""Short tuples in little memory: a run keeps some dozens of alternatives for every token as long as it is shown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class Packed(Sequence[Row]):
 
 
 def packed(make: Callable[[int, str, Any, Any], Row], rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows, held closely; as they are where that cannot be: none, not a number, or an id of more than 63 bits."""
-    if isinstance(rows, Packed) or not rows or any(value != value for row in rows for value in row[2:]):
+    """The rows in little memory; as a tuple where that cannot be: none at all, or a number that is nan."""
+    if isinstance(rows, Packed):
         return rows
-    return Packed(make, rows) if all(row[0] < 2**63 for row in rows) else rows
+    if not rows or any(value != value for row in rows for value in row[2:]):
+        return tuple(rows)
+    return Packed(make, rows)

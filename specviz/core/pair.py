@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from specviz.core.connection import Secret
-from specviz.core.ports import Drafter, OnProgress, Target
+from specviz.core.ports import Drafter, Target, Wait
 from specviz.core.settings import Settings
 
 
@@ -33,8 +33,6 @@ class Pair:
 class PairBuilder(Protocol):
     """Makes pairs; belongs to one thread and may keep models loaded between calls."""
 
-    def build(
-        self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool], key: Secret | None = None
-    ) -> Pair:
+    def build(self, settings: Settings, wait: Wait = Wait(), key: Secret | None = None) -> Pair:
         """Load what is missing and check the pairing. `key` opens a remote target; without one, the environment's."""
         ...

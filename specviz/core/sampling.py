@@ -8,13 +8,12 @@ Letters, as in Leviathan et al. 2023, "Fast Inference from Transformers via Spec
     u   a uniform draw from [0, 1)
     α   the acceptance rate of a position, Σ min(p, q)
 
-A deviation from the paper is said where it is made. Everything here is numpy in, numpy out; randomness comes in
-as a `numpy.random.Generator`; nothing changes its arguments.
+A deviation from the paper is named where it is made. Everything here is numpy in, numpy out; nothing changes its
+arguments. A function that draws takes an open stream of `specviz.core.noise`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -224,72 +223,64 @@ Status = Literal["accepted", "rejected", "ignored", "bonus"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a rule decided about one position.
+class TokenTest:
+    """Whether a rule keeps one draft token.
 
     Attributes:
-        accepted: whether the draft token was kept.
-        final_id: the token that stands at this position now: the draft token, or the one drawn in its place.
-        acceptance: the probability with which this draft token was to be kept, before u was drawn.
+        kept: whether it does.
+        weight: the probability with which this token was to be kept, before u was drawn.
         u: the uniform draw that decided; None where the rule draws none.
+        own: the target's own token at this position, where the rule compares the draft token with it; None elsewhere.
     """
 
-    accepted: bool
-    final_id: int
-    acceptance: float
-    u: float | None
+    kept: bool
+    weight: float
+    u: float | None = None
+    own: int | None = None
 
 
-Judge = Callable[[Floats, int, Row, np.random.Generator], Judgement]
+def token_test(rule: Rule, p: Floats, x: int, q: Row, rng: np.random.Generator) -> TokenTest:
+    """Decide whether draft token x is kept. What stands in place of a refused one is drawn by `replacement`.
 
+    probabilistic: modified rejection sampling (Leviathan et al. 2023, algorithm 1). Lossless; keeps Σ min(p, q).
+    deterministic: keep x if the target draws the same token. Lossless; keeps Σ p·q.
+    greedy: keep x while it is the target's argmax. Lossless at temperature 0 only.
+    threshold: keep x when p(x) ≥ τ. Lossy.
 
-def _probabilistic(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
-    """Modified rejection sampling (Leviathan et al. 2023, algorithm 1). Lossless; keeps Σ min(p, q)."""
-    qx = q.prob(x)
-    if qx <= 0:
-        raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from the q that came with it")
-    a = float(acceptance(p[x : x + 1], np.array([qx]))[0])
-    u = float(rng.random())
-    if u < a:
-        return Judgement(True, x, a, u)
-    return Judgement(False, draw(residual(p, q.dense(len(p))), rng), a, u)
+    Args:
+        p: (V,) the target's distribution. q: what x was drawn from.
+        rng: the round's target stream.
 
-
-def _deterministic(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
-    """Draw the target's own token and keep the draft if it is the same. Lossless; keeps Σ p·q."""
-    own = draw(p, rng)
-    return Judgement(own == x, own, float(p[x]), None)
-
-
-def _greedy(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
-    """Keep the draft while it is the target's argmax. Lossless at temperature 0 only."""
-    own = int(np.argmax(p))
-    return Judgement(own == x, own, float(own == x), None)
-
-
-def _threshold(tau: float) -> Judge:
-    """Typical-style acceptance by a fixed bar; see `judge`."""
-
-    def judge(p: Floats, x: int, q: Row, rng: np.random.Generator) -> Judgement:
-        """Keep the draft when p(x) ≥ τ; else draw from the target. LOSSY."""
-        if float(p[x]) >= tau:
-            return Judgement(True, x, 1.0, None)
-        return Judgement(False, draw(p, rng), 0.0, None)
-
-    return judge
-
-
-def judge_of(rule: Rule) -> Judge:
-    """The function that decides one position under a rule."""
+    Raises:
+        ValueError: q(x) is 0, so x was not drawn from q.
+    """
     match rule.name:
         case "probabilistic":
-            return _probabilistic
+            qx = q.prob(x)
+            if qx <= 0:
+                raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from the q that came with it")
+            weight = float(acceptance(p[x : x + 1], np.array([qx]))[0])
+            u = float(rng.random())
+            return TokenTest(u < weight, weight, u)
         case "deterministic":
-            return _deterministic
+            own = draw(p, rng)
+            return TokenTest(own == x, float(p[x]), own=own)
         case "greedy":
-            return _greedy
+            own = int(np.argmax(p))
+            return TokenTest(own == x, float(own == x), own=own)
         case "threshold":
-            return _threshold(rule.tau)
+            kept = float(p[x]) >= rule.tau
+            return TokenTest(kept, float(kept))
+
+
+def replacement(rule: Rule, p: Floats, q: Row, refused: TokenTest, rng: np.random.Generator) -> int:
+    """The token in place of a refused one: the target's own where it is drawn already, else a draw.
+
+    Under `probabilistic` from the residual, under `threshold` from p.
+    """
+    if refused.own is not None:
+        return refused.own
+    return draw(residual(p, q.dense(len(p))) if rule.name == "probabilistic" else p, rng)
 
 
 def bonus(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
@@ -298,6 +289,24 @@ def bonus(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
     Under `greedy` it is the argmax: a drawn bonus would make the text half greedy, half sampled.
     """
     return int(np.argmax(p)) if rule.name == "greedy" else draw(p, rng)
+
+
+def draw_shared(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
+    """The token of plain decoding without a drafter: the argmax of log p + Gumbel noise, which is a draw from p.
+
+    The noise of token x is made of the x-th number of the stream, so a vocabulary with padding draws the same token as
+    one without. A drafter that uses the same noise with its own q draws the same token often (Daliri, Musco and
+    Suresh 2024, arXiv:2408.07978). Under `greedy` it is the argmax of p.
+
+    Args:
+        p: (V,) non-negative. rng: the shared stream of the position.
+    """
+    possible = np.flatnonzero(p)
+    if rule.name == "greedy" or len(possible) == 1:
+        return int(np.argmax(p))
+    # argmax(log p + G) with G = -log(E) is argmin(E / p): an exponential race.
+    waits = -np.log1p(-rng.random(len(p))[possible])
+    return int(possible[np.argmin(waits / p[possible])])
 
 
 @dataclass(frozen=True, slots=True)

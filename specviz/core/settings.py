@@ -10,10 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 from urllib.parse import urlsplit, urlunsplit
 
+from msgspec import Meta
+
+from specviz.core.codec import Count, Share
 from specviz.core.errors import SettingsError
+from specviz.core.names import (
+    AUTO,
+    completions_name,
+    default_draft,
+    default_min_confidence,
+    draft_name,
+    parse_target,
+)
 
 RuleName = Literal["probabilistic", "deterministic", "greedy", "threshold"]
 RULES: tuple[RuleName, ...] = get_args(RuleName)
@@ -24,14 +35,6 @@ MAX_TOKENS_MAX = 1024
 RTT_MAX_MS = 2000.0
 JITTER_MAX_MS = 1000.0
 
-AUTO = "auto"
-#: The draft that `auto` means for a target; n-gram lookup, which fits every target, where none is named here.
-DEFAULT_DRAFTS: dict[str, str] = {"local:smollm2-135m": "ngram+model:smollm2-draft"}
-#: Draft models that end early by default. 0.4 came out best of 0 to 0.5 in a simulation on held-out answers;
-#: `python -m tests.benchmarks.draft --min-confidence 0 0.4` measures it.
-DEFAULT_MIN_CONFIDENCE: dict[str, float] = {"model:smollm2-draft": 0.4}
-
-
 #: How a remote target verifies; "auto" takes the best exact way for the settings.
 Verification = Literal["auto", "scoring", "prefixes", "generating"]
 VERIFICATIONS: tuple[Verification, ...] = get_args(Verification)
@@ -41,9 +44,9 @@ VERIFICATIONS: tuple[Verification, ...] = get_args(Verification)
 class Sampling:
     """How a row of logits becomes a distribution: temperature, then top-k (0: off), then top-p (1.0: off)."""
 
-    temperature: float = 0.0
-    top_k: int = 0
-    top_p: float = 1.0
+    temperature: Annotated[float, Meta(ge=0.0, le=TEMPERATURE_MAX)] = 0.0
+    top_k: Count = 0
+    top_p: Annotated[float, Meta(gt=0.0, le=1.0)] = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Rule:
     """The acceptance rule in force; `tau` is the bar of `threshold` and unused by the others."""
 
     name: RuleName = "probabilistic"
-    tau: float = 0.3
+    tau: Share = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +117,9 @@ class Settings:
         Raises:
             SettingsError: naming the rule, the value and the remedy.
         """
-        if self.target in ("openai", "openai:") and self.remote_model:
-            object.__setattr__(self, "target", f"openai:{self.remote_model}")
+        target = parse_target(self.target)
+        if target.kind == "openai" and not target.model and self.remote_model:
+            object.__setattr__(self, "target", completions_name(self.remote_model))
         object.__setattr__(self, "base_url", without_secrets(self.base_url))
         if self.verification not in VERIFICATIONS:
             raise SettingsError(
@@ -168,7 +172,7 @@ class Settings:
                 f"{self.simulated_jitter_ms:g} ms: no round trip takes less than no time.",
                 "Lower the jitter, or raise the RTT.",
             )
-        if self.simulated_rtt_ms and self.target.partition(":")[0] == "openai":
+        if self.simulated_rtt_ms and parse_target(self.target).place != "here":
             raise SettingsError(
                 f"A network is simulated in front of a target in this process only: {self.target} has a real one.",
                 "Leave the simulated RTT and jitter at 0, or take a local: target or toy.",
@@ -264,37 +268,6 @@ def _parse(name: str, text: str, variable: str) -> Any:
     if name == "draft":
         return draft_name(text)
     return text
-
-
-_NOT_MODELS = ("", AUTO, "none", "ngram", "toy")
-_LOOKUP_FIRST = "ngram+"
-
-
-def draft_name(text: str) -> str:
-    """The drafter that a name means: a bare model name or repository, as in DRAFT_MODEL, is `model:NAME`.
-
-    The same behind `ngram+`, which puts n-gram lookup in front of another drafter.
-    """
-    text = text.strip()
-    if text.startswith(_LOOKUP_FIRST):
-        return _LOOKUP_FIRST + draft_name(text.removeprefix(_LOOKUP_FIRST))
-    return text if text in _NOT_MODELS or ":" in text else f"model:{text}"
-
-
-def split_draft(draft: str) -> tuple[bool, str]:
-    """Whether n-gram lookup goes first, and the name of the drafter behind it."""
-    behind = draft.removeprefix(_LOOKUP_FIRST)
-    return behind != draft, behind
-
-
-def default_draft(target: str) -> str:
-    """The draft for a target when nobody has chosen one."""
-    return DEFAULT_DRAFTS.get(target, "ngram")
-
-
-def default_min_confidence(draft: str) -> float:
-    """Where a draft ends early when nobody has said so."""
-    return DEFAULT_MIN_CONFIDENCE.get(split_draft(draft)[1], 0.0)
 
 
 def without_secrets(url: str) -> str:

@@ -41,7 +41,7 @@ class Tally:
 
     def add(
         self, *, drafted: int, tested: int, accepted: int, emitted: int, split: TimeSplit, guarantee: Guarantee,
-        note: str = "", verdict: Verdict | None = None,
+        note: str = "", verdict: Verdict | None = None, k: int | None = None,
     ) -> Metrics:  # fmt: skip
         """Count one round and give its `Metrics`. `emitted` counts what stays after a stop cut the block.
 
@@ -85,6 +85,7 @@ class Tally:
             requests=cost.requests,
             billed_prompt_tokens=cost.billed_prompt_tokens,
             billed_completion_tokens=cost.billed_completion_tokens,
+            k=k,
         )
 
     @property

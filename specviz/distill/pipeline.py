@@ -19,6 +19,7 @@ from specviz.core.acceptance import AcceptanceFigure, overall
 from specviz.core.errors import RunError
 from specviz.core.files import disk_errors
 from specviz.core.ports import Progress
+from specviz.core.provenance import machine, versions
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.batches import Collator
@@ -35,7 +36,6 @@ from specviz.distill.vocabulary import Counts, choose, count, coverage
 from specviz.distill.workplace import occupied
 from specviz.distill.writing import TEMPERATURES, Learned, OnNews, Session, Writer
 from specviz.engines.distilled import DraftVocabulary
-from specviz.record.provenance import machine, versions
 
 #: The share of the time that is over when training ends. The rest is for the evaluation.
 TRAINED = 0.9

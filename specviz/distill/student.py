@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.errors import SettingsError
+from specviz.core.ports import Scorer
 from specviz.distill.arrays import flat
 from specviz.engines.distilled import DraftVocabulary
 
@@ -131,7 +132,7 @@ def make(config: Config, weights: dict[str, Any] | None = None, seed: int = 0) -
     return student
 
 
-class StudentScorer:
+class StudentScorer(Scorer):
     """A student as `specviz.core.ports.Scorer` that takes target ids and gives rows over draft ids; without a cache."""
 
     def __init__(self, student: Any, vocabulary: DraftVocabulary) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from specviz.core.events import Alternative
-from specviz.core.ports import Candidate, Step
+from specviz.core.ports import Candidate, Draft, Drawn, Step
 from specviz.core.sampling import Row
 
 
@@ -71,14 +71,23 @@ def steps_of(block: Sequence[Drafted]) -> list[Step]:
     return [Step(d.q, d.copied) for d in block]
 
 
-def proposal_of(block: Sequence[Drafted], note: str = "") -> Candidate:
-    """The finished block."""
-    return Candidate(
+def draft_of(drafter: str, block: Sequence[Drafted], note: str = "") -> Draft:
+    """The finished draft of one candidate.
+
+    Args:
+        drafter: its name. note: see `specviz.core.ports.Draft`.
+    """
+    if not block:
+        return Draft(note=note)
+    drawn: Drawn = "one_hot" if all(d.copied for d in block) else "iid"
+    candidate = Candidate(
         token_ids=tuple(d.token_id for d in block),
         q=tuple(d.q for d in block),
         logprobs=tuple(d.logprob for d in block),
         entropies=tuple(d.entropy for d in block),
         alternatives=tuple(d.alternatives for d in block),
         times_ms=tuple(d.time_ms for d in block),
-        note=note,
+        drafter=drafter,
+        drawn=drawn,
     )
+    return Draft((candidate,), note)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-import numpy as np
-
-from specviz.core.ports import Candidate, Follower, Step
+from specviz.core.noise import Noise
+from specviz.core.ports import Draft, Follower, Step
 from specviz.core.settings import Sampling
-from specviz.drafters.block import Drafted, DraftNext, grow, proposal_of, steps_of
+from specviz.drafters.block import Drafted, DraftNext, draft_of, grow, steps_of
 from specviz.drafters.lookup import Lookup
 from specviz.drafters.model import ModelDrafter
 
@@ -47,15 +46,13 @@ class CombinedDrafter:
         self._model, self._lookup = model, Lookup(longest, shortest)
         self._stop_ids, self._lookup_confidence = stop_ids, lookup_confidence
 
-    def propose(
-        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Candidate]:
+    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
         """One candidate of at most k tokens.
 
         Shorter when a stop token is drafted, when the draft is no longer sure, and when the model's context is full
         and there is nothing to copy: then `note` says so.
         """
-        note = ""
+        note, rng = "", noise.draft()
 
         def draw_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
             nonlocal note
@@ -63,7 +60,7 @@ class CombinedDrafter:
             return None if note else self._model.draw_next(ids, sampling, rng, reached)
 
         block = grow(context_ids, k, self._stop_ids, self._copy_first(draw_next))
-        return [proposal_of(block, note)]
+        return draft_of(self.name, block, note)
 
     def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
         """What it would draft along a text, from one batched pass of the model over it."""

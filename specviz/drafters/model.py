@@ -10,11 +10,12 @@ from functools import lru_cache
 import numpy as np
 
 from specviz.core.alternatives import alternatives_of
-from specviz.core.ports import Candidate, Follower, Scorer, Tokenizer
+from specviz.core.noise import Noise
+from specviz.core.ports import Draft, Follower, Scorer, Tokenizer
 from specviz.core.sampling import Ids, Logits, Row, draw_row, expected_acceptance, row_of, summarise
 from specviz.core.settings import K_MAX, Sampling
 from specviz.core.text_rows import TextRows
-from specviz.drafters.block import Drafted, DraftNext, grow, proposal_of, steps_of
+from specviz.drafters.block import Drafted, DraftNext, draft_of, grow, steps_of
 
 #: Rows that are kept while a text is followed: those of the blocks that are looked at together.
 _ROWS = 2 * K_MAX
@@ -68,15 +69,13 @@ class ModelDrafter:
         self._scorer, self._tokenizer, self._tokens = scorer, tokenizer, tokens
         self._vocab_limit, self._stop_ids = vocab_limit, stop_ids
 
-    def propose(
-        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Candidate]:
+    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
         """One candidate of at most k tokens.
 
         Shorter when the draft draws a stop token, when it is no longer sure, and when its context is full: then
         `note` says so.
         """
-        note = ""
+        note, rng = "", noise.draft()
 
         def draft_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
             nonlocal note
@@ -84,7 +83,7 @@ class ModelDrafter:
             return None if note else self.draw_next(ids, sampling, rng, reached)
 
         block = grow(context_ids, k, self._stop_ids, draft_next)
-        return [proposal_of(block, note)]
+        return draft_of(self.name, block, note)
 
     def full(self, ids: Sequence[int]) -> str:
         """Why the draft model cannot go on from here, in words for a person; empty while it can."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-import numpy as np
-
-from specviz.core.ports import Candidate, Follower, Step
+from specviz.core.noise import Noise
+from specviz.core.ports import Draft, Follower, Step
 from specviz.core.sampling import Row
 from specviz.core.settings import Sampling
-from specviz.drafters.block import Drafted, proposal_of
+from specviz.drafters.block import Drafted, draft_of
 from specviz.drafters.lookup import Lookup
 
 
@@ -27,14 +26,12 @@ class NgramDrafter:
         self.max_context: int | None = None
         self._lookup, self._stop_ids = Lookup(longest, shortest), stop_ids
 
-    def propose(
-        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Candidate]:
-        """One candidate of at most k copied tokens; empty when nothing matches. Its q is one-hot at any temperature."""
+    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+        """One candidate of at most k copied tokens; none when nothing matches. Its q is one-hot at any temperature."""
         began = time.perf_counter()
         tokens = self._continuation(list(context_ids), k)
         each_ms = (time.perf_counter() - began) * 1000 / max(1, len(tokens))
-        return [proposal_of([Drafted.copy(token, each_ms) for token in tokens])]
+        return draft_of(self.name, [Drafted.copy(token, each_ms) for token in tokens])
 
     def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
         """The very blocks that it proposes: they depend on the context alone, and may reach beyond the text."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from specviz.core.ports import NO_PROPOSAL, Candidate, Follower
+from specviz.core.noise import Noise
+from specviz.core.ports import NO_DRAFT, Draft, Follower
 from specviz.core.settings import Sampling
 
 
@@ -17,11 +16,9 @@ class NoDrafter:
         self.name = "none"
         self.max_context: int | None = None
 
-    def propose(
-        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Candidate]:
-        """One empty candidate."""
-        return [NO_PROPOSAL]
+    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+        """No candidate."""
+        return NO_DRAFT
 
     def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
         """No steps anywhere."""

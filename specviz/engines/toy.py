@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from specviz.core.ports import Exchange
+from specviz.core.ports import Exchange, Scorer
 from specviz.core.prompt import without_template
 from specviz.core.sampling import Logits
 from specviz.core.vocabulary import Vocabulary
@@ -84,7 +84,7 @@ class ToyTokenizer:
         return self._pieces[token_id].decode("utf-8", errors="backslashreplace")
 
 
-class ToyScorer:
+class ToyScorer(Scorer):
     """Logits from a table, by the last two tokens of the context.
 
     Args:
@@ -106,10 +106,6 @@ class ToyScorer:
         check_context(token_ids, rows, name=NAME, vocab_size=self._tokenizer.vocab_size, max_context=MAX_CONTEXT)
         ids = [self._tokenizer.end_id, *token_ids]
         return np.stack([self._row(ids[i - 1], ids[i]) for i in range(len(ids) - rows, len(ids))])
-
-    def score_blocks(self, context_ids: Sequence[int], blocks: Sequence[Sequence[int]]) -> list[Logits]:
-        """Rows of several blocks after the same context, (len(block) + 1, V) for each."""
-        return [self.score([*context_ids, *block], len(block) + 1) for block in blocks]
 
     def reset(self) -> None:
         """The toy has no cache."""

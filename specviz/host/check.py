@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from specviz.core.connection import Secret
+from specviz.core.names import parse_target
 from specviz.core.pair import PairBuilder
 from specviz.core.settings import Settings
 from specviz.host.job import Queue
@@ -37,16 +38,16 @@ class Check(Task):
         settings = self.settings.without_network()
         if self.what == "draft":
             settings = dataclasses.replace(settings, min_confidence=0.0)
-        elif not settings.target.startswith("openai:"):
-            # A remote target may take its tokenizer from the draft.
+        elif parse_target(settings.target).place != "completions":
+            # A completions target may take its tokenizer from the draft.
             settings = dataclasses.replace(settings, draft="none")
-        pair = builder.build(settings, self.report, self.cancelled, self._key)
+        pair = builder.build(settings, self.wait, self._key)
         try:
             self.phase = "running"
             if self.what == "target":
-                tried = try_target(pair.target, settings, self.report, self.cancelled)
+                tried = try_target(pair.target, settings, self.wait)
             else:
-                tried = try_draft(pair.drafter, pair.target, settings, self.report, self.cancelled)
+                tried = try_draft(pair.drafter, pair.target, settings, self.wait)
         finally:
             pair.close()
         # A server may answer with what it was sent.

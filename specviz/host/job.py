@@ -8,7 +8,8 @@ from typing import Literal, Protocol
 
 from specviz.core.connection import Secret
 from specviz.core.events import Event
-from specviz.core.ports import Progress
+from specviz.core.pair import PairBuilder
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
 
 Phase = Literal["queued", "loading", "baseline", "running", "finished"]
@@ -80,6 +81,15 @@ class Job:
     def report(self, progress: Progress) -> None:
         """Note how far the present wait has come; one without words says that it is over."""
         self.progress = progress if progress.what else None
+
+    @property
+    def wait(self) -> Wait:
+        """Every wait of the job is told to it, and ends with it."""
+        return Wait(self.report, self.cancelled)
+
+    def do(self, builder: PairBuilder) -> None:
+        """Do it, in the thread that owns the models."""
+        raise NotImplementedError
 
     def put(self, event: Event) -> bool:
         """Take one event in; False once nobody wants any more."""

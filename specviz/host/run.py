@@ -6,9 +6,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
+from specviz.core import session
+from specviz.core.baseline import Baselines
 from specviz.core.connection import Secret
 from specviz.core.events import Done, DraftToken, Error, Event, Guarantee, Metrics, TimeSplit, VerifyResult
+from specviz.core.pair import PairBuilder
 from specviz.core.settings import Settings
 from specviz.host.job import Job, Queue
 from specviz.record import trace
@@ -41,8 +45,10 @@ class Run(Job):
         abandoned_after_s: float = ABANDONED_AFTER_S,
         key: Secret | None = None,
         clock: Callable[[], float] = time.monotonic,
+        baselines: Baselines | None = None,
     ) -> None:
         super().__init__(settings, queue_of, key)
+        self._baselines = baselines or Baselines()
         self.prompt = prompt
         self.state = RunState()
         self.pace = Pace()
@@ -94,6 +100,25 @@ class Run(Job):
         return trace.lines(self.settings, events, secrets(environment(), self._key))
 
     # What follows is the host's side.
+
+    def do(self, builder: PairBuilder) -> None:
+        """Build the pair, measure plain decoding, decode."""
+        if self.cancelled():
+            self.put(self.ended_early())
+            return
+        self.phase = "loading"
+        with closing(builder.build(self.settings, self.wait, self.key)) as pair:
+            self.phase = "baseline"
+            began = False
+            for event in session.run(pair, self.prompt, self.settings, baselines=self._baselines, wait=self.wait):
+                if not began:
+                    began, self.phase, self.progress = True, "running", None
+                if isinstance(event, Done) and event.finish_reason == "stopped" and not self.stopped:
+                    event = self.abandoned()
+                if not self.put(event):
+                    return
+            if not began:
+                self.put(self.ended_early())
 
     def cancelled(self) -> bool:
         """Whether the run should end: it was stopped, or nobody takes its events any more."""

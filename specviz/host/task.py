@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from specviz.core.connection import Secret
 from specviz.core.events import Error, Event
-from specviz.core.pair import PairBuilder
 from specviz.core.settings import Settings
 from specviz.host.job import Job, Queue
 from specviz.record import trace
@@ -44,7 +43,3 @@ class Task(Job):
     def ended_early(self) -> Error:
         """What stands for the end of one that was stopped."""
         return Error("StoppedError", "It was stopped.")
-
-    def do(self, builder: PairBuilder) -> None:
-        """Do it, in the host's thread."""
-        raise NotImplementedError

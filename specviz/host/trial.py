@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from specviz.core import baseline
-from specviz.core.decoding import autoregressive
-from specviz.core.errors import RunError, StoppedError
-from specviz.core.events import Done, Error, Guarantee, Metrics, Way
-from specviz.core.ports import Drafter, OnProgress, Progress, Streaming, Target
+from specviz.core import baseline, session
+from specviz.core.errors import StoppedError
+from specviz.core.events import Guarantee, Way
+from specviz.core.noise import Noise
+from specviz.core.ports import Drafter, Progress, Streaming, Target, Wait
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
 
@@ -48,7 +45,7 @@ class TrialOutcome:
     tokens_per_second: float | None
     text: str
     note: str = ""
-    way: Way = "rows"
+    way: Way | None = None
     guarantee: Guarantee | None = None
     findings: Any = None
 
@@ -56,8 +53,7 @@ class TrialOutcome:
 def try_target(
     target: Target,
     settings: Settings,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    wait: Wait = Wait(),
 ) -> TrialOutcome:
     """Let a target say hello.
 
@@ -66,37 +62,25 @@ def try_target(
         SpecvizError: the target failed.
     """
     what = "Asking the target for its first words"
-    on_progress(Progress(what, 0, TOKENS, "tokens"))
+    wait.on_progress(Progress(what, 0, TOKENS, "tokens"))
     plain = dataclasses.replace(settings, draft="none", max_tokens=TOKENS, stop=())
     text, ids = prepare(target, plain, TARGET_PROMPT)
-    target.reset()
-    walls: list[float] = []
-    written = ""
-    rng = np.random.default_rng(settings.seed)
-    for event in autoregressive(target, ids, plain, rng, prompt_text=text, cancelled=cancelled):
-        if isinstance(event, Error):
-            raise RunError(event.message, event.remedy)
-        if isinstance(event, Metrics):
-            walls.append(event.split.wall_ms)
-            on_progress(Progress(what, len(walls), TOKENS, "tokens"))
-        if isinstance(event, Done):
-            written = event.generated_text
-    _refuse_stopped(cancelled)
+    events = session.run_plain(target, session.EncodedPrompt(ids, text), plain, wait=wait)
+    done, rounds = session.finished(events, what, TOKENS, wait)
+    walls = [m.split.wall_ms for m in rounds]
     steady = walls[1:]
     speed = len(steady) / (sum(steady) / 1000) if sum(steady) > 0 else None
     if isinstance(target, Streaming):
-        streamed = baseline.measure(
-            target, ids, plain, on_progress=on_progress, cancelled=cancelled, tokens=STREAMED, calls=1
-        )
+        streamed = baseline.measure(target, ids, plain, wait, tokens=STREAMED, calls=1)
         speed = streamed.tokens_per_second or speed
-    _refuse_stopped(cancelled)
+    _refuse_stopped(wait)
     target.reset()
     return TrialOutcome(
         "target",
         target.name,
         walls[0] if walls else None,
         speed,
-        written,
+        done.generated_text,
         way=target.capabilities.way,
         guarantee=target.guarantee(settings.sampling, settings.acceptance_rule),
         findings=getattr(target, "findings", None),
@@ -107,8 +91,7 @@ def try_draft(
     drafter: Drafter,
     target: Target,
     settings: Settings,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    wait: Wait = Wait(),
 ) -> TrialOutcome:
     """Let a drafter go on with a text that repeats itself.
 
@@ -116,30 +99,29 @@ def try_draft(
         StoppedError: it was cancelled.
         SpecvizError: the drafter failed.
     """
-    on_progress(Progress("Asking the draft to go on with a text"))
+    wait.on_progress(Progress("Asking the draft to go on with a text"))
     raw = dataclasses.replace(settings, raw=True, system="")
     _, ids = prepare(target, raw, DRAFT_PROMPT)
     drafter.reset()
-    rng = np.random.default_rng(settings.seed)
     began = time.perf_counter()
-    drafter.propose(ids, 1, settings.sampling, rng)
+    drafter.propose(ids, 1, settings.sampling, Noise(settings.seed, 0))
     first = time.perf_counter()
-    _refuse_stopped(cancelled)
-    proposal = drafter.propose(ids, TOKENS, settings.sampling, rng)[0]
+    _refuse_stopped(wait)
+    draft = drafter.propose(ids, TOKENS, settings.sampling, Noise(settings.seed, 1))
     seconds = time.perf_counter() - first
     drafter.reset()
-    count = len(proposal.token_ids)
-    note = proposal.note or ("" if count else "It drafted nothing for a text that repeats itself.")
+    count = len(draft.first)
+    note = draft.note or ("" if count else "It drafted nothing for a text that repeats itself.")
     return TrialOutcome(
         "draft",
         drafter.name,
         (first - began) * 1000 if count else None,
         count / seconds if count and seconds > 0 else None,
-        target.tokenizer.decode(proposal.token_ids),
+        target.tokenizer.decode(draft.first.token_ids),
         note,
     )
 
 
-def _refuse_stopped(cancelled: Callable[[], bool]) -> None:
-    if cancelled():
+def _refuse_stopped(wait: Wait) -> None:
+    if wait.cancelled():
         raise StoppedError("The test was stopped.")

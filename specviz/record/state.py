@@ -44,7 +44,7 @@ class Node:
         entropy: bits: the target's where it was scored, else the draft's.
         acceptance_prob, p, q, u, draft_logprob, target_logprob: see `events.VerifyResult`; None until judged.
         draft_alternatives, target_alternatives: most probable tokens here, best first.
-        candidates, overlap: see `events.VerifyResult`; of a resampled token its sibling has them.
+        weighed, overlap: see `events.VerifyResult`; of a resampled token its sibling has them.
         sibling: of a rejected token the one drawn in its place, and the other way round; None for all others.
     """
 
@@ -66,7 +66,7 @@ class Node:
     u: float | None = None
     draft_alternatives: Sequence[Alternative] = ()
     target_alternatives: Sequence[Alternative] = ()
-    candidates: Sequence[Weighed] = ()
+    weighed: Sequence[Weighed] = ()
     overlap: float | None = None
     sibling: int | None = None
 
@@ -158,16 +158,14 @@ class RunState:
     def baseline(self) -> Baseline:
         """What the baseline of this run is.
 
-        A server whose stream could not be counted is compared with one call per token instead. Behind a simulated
-        network it is the target itself, as close as it is: a server that streams is a round trip away only once, before
-        the first token, and that one is in no rate.
+        Behind a simulated network it is the target itself, as close as it is: a server that streams is a round trip
+        away only once, before the first token, and that one is in no rate.
         """
         started = self.started
-        if started is None or started.way == "rows":
-            simulated = started is not None and started.simulated_rtt_ms > 0
-            return "plain decoding without the network" if simulated else "plain decoding"
-        calls = started.baseline_tps is not None and started.baseline_tps == started.per_call_tps
-        return "one call per token" if calls else "streaming"
+        if started is not None and started.baseline_kind in ("streaming", "per_call"):
+            return "streaming" if started.baseline_kind == "streaming" else "one call per token"
+        simulated = started is not None and started.simulated_rtt_ms > 0
+        return "plain decoding without the network" if simulated else "plain decoding"
 
     def output_bytes(self) -> bytes:
         """The text so far as UTF-8; its end may be part of a character."""
@@ -227,7 +225,7 @@ class RunState:
             node.target_logprob, node.acceptance_prob = e.target_logprob, e.acceptance_prob
             node.p, node.q, node.u = e.p, e.q, e.u
             node.target_alternatives = e.top_tokens
-            node.candidates, node.overlap = e.candidates, e.overlap
+            node.weighed, node.overlap = e.weighed, e.overlap
             node.entropy = e.entropy if e.entropy is not None else node.entropy
             self.log.append(drafted)
             if e.status in ("accepted", "rejected"):
@@ -242,7 +240,7 @@ class RunState:
                 entropy=e.entropy, target_logprob=e.final_logprob, target_alternatives=e.top_tokens,
             )  # fmt: skip
             if e.status == "bonus":
-                final.p, final.candidates = e.p, e.candidates
+                final.p, final.weighed = e.p, e.weighed
             elif drafted is not None:
                 final.sibling, self.nodes[drafted].sibling = drafted, final.id
             self.text.append(self._add(final))

@@ -17,9 +17,9 @@ from typing import Any, TextIO
 
 from specviz.core.errors import TraceError
 from specviz.core.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
+from specviz.core.provenance import machine, versions
 from specviz.core.secrets import Secrets
 from specviz.core.settings import Settings
-from specviz.record.provenance import machine, versions
 
 SCHEMA = 1
 NO_SECRETS = Secrets()

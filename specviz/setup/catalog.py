@@ -15,16 +15,28 @@ import numpy as np
 
 from specviz.core.connection import Secret, connection
 from specviz.core.errors import ModelError, PairingError, SettingsError, UnknownModelError, UnsupportedModelError
+from specviz.core.names import (
+    ANY_COMPLETIONS,
+    NGRAM,
+    NONE,
+    TOY,
+    DraftName,
+    TargetName,
+    local_name,
+    model_name,
+    parse_draft,
+    parse_target,
+)
 from specviz.core.pair import Pair
-from specviz.core.ports import Capabilities, Drafter, OnProgress, Target
-from specviz.core.settings import Settings, split_draft
+from specviz.core.ports import Drafter, Model, Target, Wait
+from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
 from specviz.engines.distilled import check_target, is_distilled, read_description
 from specviz.engines.toy import DRAFT_NOISE, ToyModel, ToyTokenizer
-from specviz.setup.completions import RemoteBuilder, is_remote, model_of
+from specviz.setup.completions import RemoteBuilder
 from specviz.setup.completions import check as check_remote
 from specviz.setup.environment import environment
-from specviz.setup.remote_tokenizer import TOY, RemoteTokenizer
+from specviz.setup.remote_tokenizer import RemoteTokenizer
 from specviz.store import sources, store, workspace
 from specviz.store.known import KNOWN, KnownModel
 
@@ -58,8 +70,8 @@ def targets(variables: Mapping[str, str] | None = None) -> list[CatalogEntry]:
     Args:
         variables: the environment, which may name a server; None reads it.
     """
-    toy = CatalogEntry("toy", "Toy", "A table of 294 tokens: instant, no download, made-up sentences.", True, "")
-    local = (_model_choice("local:", model) for model in KNOWN if not model.distilled_for)
+    toy = CatalogEntry(TOY, "Toy", "A table of 294 tokens: instant, no download, made-up sentences.", True, "")
+    local = (_model_choice(local_name(model.name), model) for model in KNOWN if not model.distilled_for)
     return [*local, *_remote_choices(variables), toy]
 
 
@@ -73,38 +85,38 @@ def _remote_choices(variables: Mapping[str, str] | None) -> list[CatalogEntry]:
         named = Settings.resolve({"target": "openai"}, environment=variables)
         host = connection(named, variables).shown.partition("://")[2].partition("/")[0]
     except SettingsError as exc:
-        return [CatalogEntry("openai:", "Remote target", detail, False, str(exc))]
-    if not (model := model_of(named.target)):
-        return [CatalogEntry("openai:", f"A model at {host}", detail, False, "TARGET_MODEL says which.")]
+        return [CatalogEntry(ANY_COMPLETIONS, "Remote target", detail, False, str(exc))]
+    if not (model := parse_target(named.target).model):
+        return [CatalogEntry(ANY_COMPLETIONS, f"A model at {host}", detail, False, "TARGET_MODEL says which.")]
     return [CatalogEntry(named.target, f"{model} at {host}", detail, True, "")]
 
 
 def drafts(target: str) -> list[CatalogEntry]:
     """Every drafter, with the reason where it cannot serve this target."""
-    is_toy = target == "toy"
-    family = _family(target)
+    is_toy = target == TOY
+    family = _family(parse_target(target).model)
     alone = "" if is_toy else "It shares its vocabulary with the toy target alone."
     own = [model for model in KNOWN if model.distilled_for]
     return [
         *(_lookup_first(_distilled_choice(model, target)) for model in own),
         *(_distilled_choice(model, target) for model in own),
         CatalogEntry(
-            "ngram", "n-gram lookup", "Copies what followed last time. Free; pays where text repeats.", True, ""
+            NGRAM, "n-gram lookup", "Copies what followed last time. Free; pays where text repeats.", True, ""
         ),
         *(_draft_choice(model, is_toy, family) for model in KNOWN if not model.distilled_for),
-        CatalogEntry("toy", "Toy draft", "The toy target with noise.", is_toy, alone),
-        CatalogEntry("none", "None", "Plain decoding, one token a round.", True, ""),
+        CatalogEntry(TOY, "Toy draft", "The toy target with noise.", is_toy, alone),
+        CatalogEntry(NONE, "None", "Plain decoding, one token a round.", True, ""),
     ]
 
 
-def _model_choice(prefix: str, model: KnownModel) -> CatalogEntry:
+def _model_choice(name: str, model: KnownModel) -> CatalogEntry:
     here = store.local_path(model.name) is not None
     reason = "" if here else f"{model.download_bytes / 1e6:,.0f} MB to download"
-    return CatalogEntry(prefix + model.name, model.title, model.good_for, here, reason)
+    return CatalogEntry(name, model.title, model.good_for, here, reason)
 
 
 def _draft_choice(model: KnownModel, is_toy: bool, family: str | None) -> CatalogEntry:
-    choice = _model_choice("model:", model)
+    choice = _model_choice(model_name(model.name), model)
     if is_toy or (family is not None and model.vocabulary != family):
         what = "the toy's" if is_toy else f"the target's ({model.vocabulary}, not {family})"
         return CatalogEntry(choice.name, choice.title, choice.detail, False, f"Its vocabulary is not {what}.")
@@ -112,11 +124,11 @@ def _draft_choice(model: KnownModel, is_toy: bool, family: str | None) -> Catalo
 
 
 def _distilled_choice(model: KnownModel, target: str) -> CatalogEntry:
-    choice = _model_choice("model:", model)
+    choice = _model_choice(model_name(model.name), model)
     reason = "" if choice.available else "This copy of specviz lacks its weights."
     known = _known(target)
     title = next(k.title for k in KNOWN if k.name == model.distilled_for)
-    if known is None and is_remote(target):
+    if known is None and parse_target(target).place != "here":
         # What runs there under another name is not known before it was asked.
         return choice if reason else replace(choice, reason=f"For a server that runs {title}.")
     if known is None or known.name != model.distilled_for:
@@ -127,23 +139,24 @@ def _distilled_choice(model: KnownModel, target: str) -> CatalogEntry:
 def _lookup_first(choice: CatalogEntry) -> CatalogEntry:
     detail = f"Copies where the text repeats itself, and lets the model draft where it does not. {choice.detail}"
     title = f"n-gram lookup + {choice.title.removesuffix(', distilled')}"
-    return replace(choice, name=f"ngram+{choice.name}", title=title, detail=detail)
+    return replace(choice, name=str(replace(parse_draft(choice.name), lookup_first=True)), title=title, detail=detail)
 
 
-def _known(name: str) -> KnownModel | None:
-    """The known model that a name with its prefix means; None for any other, and for one that means nothing."""
-    kind, _, model = name.partition(":")
-    if kind not in ("local", "model", "openai") or not model:
-        return None
+def _known(target: str) -> KnownModel | None:
+    """The known model that a target's name means; None for any other, and for a name that means nothing."""
+    return _known_model(parse_target(target).model)
+
+
+def _known_model(model: str) -> KnownModel | None:
     try:
-        return sources.resolve(model).known
+        return sources.resolve(model).known if model else None
     except ModelError:
-        return None  # a list is no place for an error: `check` says it when the name is used
+        return None  # a list is no place for an error: `check` raises it when the name is used
 
 
-def _family(name: str) -> str | None:
-    """The vocabulary of a known model, by its name with its prefix; None for any other."""
-    known = _known(name)
+def _family(model: str) -> str | None:
+    """The vocabulary of a known model; None for any other."""
+    known = _known_model(model)
     return known.vocabulary if known else None
 
 
@@ -159,55 +172,53 @@ def check(settings: Settings, variables: Mapping[str, str] | None = None) -> Non
         UnsupportedModelError: a folder or file on this machine that cannot be used; a distilled draft as target.
         PairingError: the toy with another model; two families; a draft that was distilled for another target.
     """
-    kind, _, name = settings.target.partition(":")
-    if kind == "local" and name:
-        _refuse_as_target(sources.resolve(name))
-        store.inspect(name)
-    elif is_remote(settings.target):
-        check_remote(settings, environment() if variables is None else variables)
-        if settings.tokenizer not in ("", TOY):
-            sources.resolve(settings.tokenizer)
-    elif settings.target != "toy":
-        known = ", ".join(c.name for c in targets({}))
-        raise UnknownModelError(
-            f"Unknown target {settings.target!r}.",
-            f"Known: {known}; or local: with a Hugging Face repository, a folder or a .gguf file; or openai: with the "
-            "name of a model that a server has.",
-        )
-    lookup_first, draft = split_draft(settings.draft)
-    kind, _, name = draft.partition(":")
-    source = store.inspect(name) if kind == "model" and name else None
-    if source is None and draft not in (("toy",) if lookup_first else ("none", "ngram", "toy")):
+    target, draft = parse_target(settings.target), parse_draft(settings.draft)
+    _check_target(target, settings, environment() if variables is None else variables)
+    source = store.inspect(draft.model) if draft.kind == "model" else None
+    if draft.kind == "unknown":
         known = ", ".join(c.name for c in drafts(settings.target))
         raise UnknownModelError(
             f"Unknown draft {settings.draft!r}.",
             f"Known: {known}; or model: with a Hugging Face repository, a folder or a .gguf file; ngram+ in front of "
             "any of these puts n-gram lookup first.",
         )
-    if draft in ("none", "ngram"):
+    if draft.kind in ("none", "ngram"):
         return
-    speaks = _speaks(settings)
+    named = str(draft.alone)
+    # Whose tokens the target has: its own name tells, or what the settings say of one behind a server.
+    named_tokenizer = settings.tokenizer if target.place != "here" else ""
+    toy_tokens = named_tokenizer == TOY if named_tokenizer else target.kind == "toy"
     if source is not None and (folder := _distilled_folder(source)):
-        if speaks == "toy":
-            check_target(draft, read_description(folder), ToyTokenizer().vocabulary)
-    elif (speaks == "toy") != (draft == "toy"):
+        if toy_tokens:
+            check_target(named, read_description(folder), ToyTokenizer().vocabulary)
+    elif toy_tokens != (draft.kind == "toy"):
         raise PairingError(
-            f"Draft {draft} and target {settings.target} have different vocabularies: the toy pair has one of its own.",
+            f"Draft {named} and target {settings.target} have different vocabularies: the toy pair has one of its own.",
             "Use toy with toy, or n-gram lookup, which fits every target.",
         )
-    ours, theirs = _family(draft), _family(speaks)
+    ours, theirs = _family(draft.model), _family(named_tokenizer or target.model)
     if ours and theirs and ours != theirs:
         raise PairingError(
-            f"Draft {draft} and target {settings.target} have different vocabularies: {ours} and {theirs}.",
+            f"Draft {named} and target {settings.target} have different vocabularies: {ours} and {theirs}.",
             "Take a draft of the target's own family, or n-gram lookup, which fits every target.",
         )
 
 
-def _speaks(settings: Settings) -> str:
-    """The name of what has the target's tokens: the target itself, or what the settings say of a remote one."""
-    if not is_remote(settings.target) or not settings.tokenizer:
-        return settings.target
-    return TOY if settings.tokenizer == TOY else f"model:{settings.tokenizer}"
+def _check_target(target: TargetName, settings: Settings, variables: Mapping[str, str]) -> None:
+    if target.kind == "local":
+        _refuse_as_target(sources.resolve(target.model))
+        store.inspect(target.model)
+    elif target.place == "completions":
+        check_remote(settings, variables)
+        if settings.tokenizer not in ("", TOY):
+            sources.resolve(settings.tokenizer)
+    elif target.kind != "toy":
+        known = ", ".join(c.name for c in targets({}))
+        raise UnknownModelError(
+            f"Unknown target {settings.target!r}.",
+            f"Known: {known}; or local: with a Hugging Face repository, a folder or a .gguf file; or openai: with the "
+            "name of a model that a server has.",
+        )
 
 
 def _distilled_folder(source: sources.ModelSource) -> Path | None:
@@ -253,15 +264,13 @@ class Builder:
     def build(
         self,
         settings: Settings,
-        on_progress: OnProgress = lambda _: None,
-        cancelled: Callable[[], bool] = lambda: False,
+        wait: Wait = Wait(),
         key: Secret | None = None,
     ) -> Pair:
         """Fetch and load what is missing, then check that draft and target fit.
 
         Args:
-            on_progress, cancelled: of this wait, and of every wait of the pair for its server or for a simulated
-                network.
+            wait: for a download, and every later wait of the pair for its server or for a simulated network.
             key: opens a remote target; without one, the environment's does.
 
         Raises:
@@ -271,148 +280,114 @@ class Builder:
         """
         variables = environment() if self._variables is None else self._variables
         check(settings, variables)
-        target = "" if is_remote(settings.target) else settings.target
-        wanted = [name.partition(":")[2] for name in (target, settings.draft)]
+        wanted = (_in_process(parse_target(settings.target)), parse_draft(settings.draft).model)
         # Two large models may not fit beside a third.
         self._loaded = {name: model for name, model in self._loaded.items() if name in wanted}
         self._distilled = {name: model for name, model in self._distilled.items() if name in wanted}
-        built = self._target(settings, variables, key, on_progress, cancelled)
+        built = self._target(settings, variables, key, wait)
         try:
-            drafter = self._drafter(settings, built, on_progress, cancelled)
+            drafter = self._drafter(settings, built, wait)
         except BaseException:
             if built.close:
                 built.close()
             raise
-        pair = Pair(drafter, _behind_network(built.target, settings, cancelled), built.where)
+        pair = Pair(drafter, _behind_network(built.target, settings, wait), built.where)
         return replace(pair, close=built.close) if built.close else pair
 
-    def language_model(
-        self, name: str, on_progress: OnProgress = lambda _: None, cancelled: Callable[[], bool] = lambda: False
-    ) -> LanguageModel:
+    def language_model(self, name: str, wait: Wait = Wait()) -> LanguageModel:
         """A model of this machine that stays loaded: see `specviz.setup.loading.load_model`."""
         if name not in self._loaded:
             from specviz.setup.loading import load_model
 
-            self._loaded[name] = load_model(name, on_progress, cancelled)
+            self._loaded[name] = load_model(name, wait.on_progress, wait.cancelled)
         return self._loaded[name]
 
-    def _distilled_model(self, name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> DistilledModel:
+    def _distilled_model(self, name: str, wait: Wait) -> DistilledModel:
         if name not in self._distilled:
             from specviz.setup.loading import load_draft
 
-            self._distilled[name] = load_draft(name, on_progress, cancelled)
+            self._distilled[name] = load_draft(name, wait.on_progress, wait.cancelled)
         return self._distilled[name]
 
-    def _target(
-        self,
-        settings: Settings,
-        variables: Mapping[str, str],
-        key: Secret | None,
-        on_progress: OnProgress,
-        cancelled: Callable[[], bool],
-    ) -> _Built:
-        if is_remote(settings.target):
-            remote = self._remote.build(settings, variables, key, on_progress, cancelled)
+    def _target(self, settings: Settings, variables: Mapping[str, str], key: Secret | None, wait: Wait) -> _Built:
+        name = parse_target(settings.target)
+        if name.place == "completions":
+            remote = self._remote.build(settings, variables, key, wait)
             tokens = remote.tokens
             return _Built(remote.target, tokens.stop_ids, tokens.vocabulary, remote.shown, remote.close)
         from specviz.targets.local import LocalTarget
 
-        if settings.target == "toy":
-            toy = ToyModel()
-            limits = Capabilities(True, toy.tokenizer.vocab_size, toy.max_context, toy.stop_ids)
-            return _Built(LocalTarget("toy", toy.scorer(), toy.tokenizer, limits), toy.stop_ids, toy.vocabulary)
-        model = self.language_model(settings.target.partition(":")[2], on_progress, cancelled)
-        tokenizer = model.tokenizer
-        limits = Capabilities(True, tokenizer.vocab_size, model.max_context, tokenizer.stop_ids)
-        local = LocalTarget(settings.target, model.scorer(), tokenizer, limits)
-        return _Built(local, tokenizer.stop_ids, tokenizer.vocabulary)
+        model: Model = ToyModel() if name.kind == "toy" else self.language_model(name.model, wait)
+        return _Built(LocalTarget(settings.target, model), model.stop_ids, model.vocabulary)
 
-    def _drafter(
-        self, settings: Settings, built: _Built, on_progress: OnProgress, cancelled: Callable[[], bool]
-    ) -> Drafter:
-        stop_ids = built.stop_ids
-        lookup_first, draft = split_draft(settings.draft)
-        if draft == "none":
+    def _drafter(self, settings: Settings, built: _Built, wait: Wait) -> Drafter:
+        stop_ids, draft = built.stop_ids, parse_draft(settings.draft)
+        if draft.kind == "none":
             from specviz.drafters.none import NoDrafter
 
             return NoDrafter()
-        if draft == "ngram":
+        if draft.kind == "ngram":
             from specviz.drafters.ngram import NgramDrafter
 
             return NgramDrafter(settings.ngram_max, settings.ngram_min, stop_ids)
-        model = self._model_drafter(draft, settings, built, on_progress, cancelled)
-        if not lookup_first:
+        model = self._model_drafter(draft.alone, settings, built, wait)
+        if not draft.lookup_first:
             return model
         from specviz.drafters.combined import SHORTEST, CombinedDrafter
 
         shortest = max(SHORTEST, settings.ngram_min)
         return CombinedDrafter(model, longest=max(shortest, settings.ngram_max), shortest=shortest, stop_ids=stop_ids)
 
-    def _model_drafter(
-        self,
-        draft: str,
-        settings: Settings,
-        built: _Built,
-        on_progress: OnProgress,
-        cancelled: Callable[[], bool],
-    ) -> ModelDrafter:
+    def _model_drafter(self, draft: DraftName, settings: Settings, built: _Built, wait: Wait) -> ModelDrafter:
         from specviz.drafters.model import ModelDrafter
 
-        target, stop_ids = built.target, built.stop_ids
-        certain = settings.min_confidence or 0.0
-        if draft == "toy":
-            toy = ToyModel(DRAFT_NOISE)
-            return ModelDrafter(
-                "toy",
-                toy.scorer(),
-                toy.tokenizer,
-                max_context=toy.max_context,
-                stop_ids=stop_ids,
-                min_confidence=certain,
-            )
-        name = draft.partition(":")[2]
-        if is_distilled(store.pull(name, on_progress, cancelled)):
-            distilled = self._distilled_model(name, on_progress, cancelled)
+        target, certain = built.target, settings.min_confidence or 0.0
+        if draft.kind == "model" and is_distilled(store.pull(draft.model, wait.on_progress, wait.cancelled)):
+            distilled = self._distilled_model(draft.model, wait)
             distilled.check_target(built.vocabulary)
             return ModelDrafter(
-                draft,
+                str(draft),
                 distilled.scorer(),
                 target.tokenizer,
                 tokens=distilled.vocabulary.tokens.astype(np.int64),
                 max_context=distilled.max_context,
-                stop_ids=stop_ids,
+                stop_ids=built.stop_ids,
                 min_confidence=certain,
             )
         from specviz.core.vocabulary import check_pair
 
-        model = self.language_model(name, on_progress, cancelled)
-        check_pair(model.tokenizer.vocabulary, built.vocabulary)
+        model: Model = ToyModel(DRAFT_NOISE) if draft.kind == "toy" else self.language_model(draft.model, wait)
+        check_pair(model.vocabulary, built.vocabulary)
         return ModelDrafter(
-            draft,
+            str(draft),
             model.scorer(),
             model.tokenizer,
             max_context=model.max_context,
             vocab_limit=target.capabilities.vocab_size,
-            stop_ids=stop_ids,
+            stop_ids=built.stop_ids,
             min_confidence=certain,
         )
 
 
-def _behind_network(target: Target, settings: Settings, cancelled: Callable[[], bool]) -> Target:
+def _in_process(target: TargetName) -> str:
+    """The model that a target needs in this process; empty where it needs none."""
+    return target.model if target.place == "here" else ""
+
+
+def _behind_network(target: Target, settings: Settings, wait: Wait) -> Target:
     if not settings.simulated_rtt_ms:
         return target
     from specviz.targets.simulated_network import SimulatedNetwork
 
     rtt_ms, jitter_ms = settings.simulated_rtt_ms, settings.simulated_jitter_ms
-    return SimulatedNetwork(target, rtt_ms, jitter_ms, seed=settings.seed, cancelled=cancelled)
+    return SimulatedNetwork(target, rtt_ms, jitter_ms, seed=settings.seed, cancelled=wait.cancelled)
 
 
 def probe_target(
     settings: Settings,
     variables: Mapping[str, str] | None = None,
     key: Secret | None = None,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    wait: Wait = Wait(),
 ) -> tuple[Findings, RemoteTokenizer, str]:
     """What the server of a remote target can do, tried out anew.
 
@@ -424,12 +399,12 @@ def probe_target(
         RemoteError: the server cannot be reached or refuses.
     """
     variables = environment() if variables is None else variables
-    if not is_remote(settings.target):
+    if parse_target(settings.target).place != "completions":
         raise UnknownModelError(
             f"{settings.target} is no remote target: there is no server to try out.", "Give --target openai:MODEL."
         )
     check(settings, variables)
-    return RemoteBuilder().probe(settings, variables, key, on_progress, cancelled)
+    return RemoteBuilder().probe(settings, variables, key, wait)
 
 
 def benchmark_folder() -> Path:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from specviz.core.connection import Connection, Secret, connection
 from specviz.core.errors import PairingError, StoppedError, UnknownModelError
-from specviz.core.ports import Capabilities, OnProgress, Progress, Target
+from specviz.core.names import parse_target
+from specviz.core.ports import Capabilities, Progress, Target, Wait
 from specviz.core.settings import Settings
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.setup import remote_tokenizer
@@ -23,19 +24,8 @@ if TYPE_CHECKING:
     from specviz.targets.completions.values import Findings
     from specviz.targets.completions.wire.transport import HttpCompletions
 
-PREFIX = "openai"
 #: Tokens of context to count on where a server does not say: every model in use has as many.
 CONTEXT_UNKNOWN = 4096
-
-
-def is_remote(target: str) -> bool:
-    """Whether a target's name means a server."""
-    return target.partition(":")[0] == PREFIX
-
-
-def model_of(target: str) -> str:
-    """The model that a remote target's name asks the server for."""
-    return target.partition(":")[2]
 
 
 def check(settings: Settings, variables: Mapping[str, str]) -> None:
@@ -45,7 +35,7 @@ def check(settings: Settings, variables: Mapping[str, str]) -> None:
         UnknownModelError: no model is named.
         SettingsError: no address is known, or it is none.
     """
-    if not model_of(settings.target):
+    if not parse_target(settings.target).model:
         raise UnknownModelError(
             "A remote target needs the name of a model, as its server calls it.",
             "Write openai:MODEL, or set TARGET_MODEL.",
@@ -81,8 +71,7 @@ class RemoteBuilder:
         settings: Settings,
         variables: Mapping[str, str],
         key: Secret | None,
-        on_progress: OnProgress,
-        cancelled: Callable[[], bool],
+        wait: Wait,
     ) -> Remote:
         """Get the tokenizer, try the server out, choose the way.
 
@@ -94,16 +83,16 @@ class RemoteBuilder:
         from specviz.targets.completions.target import RemoteTarget
 
         link = connection(settings, variables, key)
-        tokens = remote_tokenizer.find(settings, on_progress, cancelled, self._load)
-        api = _connect(link, settings, on_progress, cancelled)
+        tokens = remote_tokenizer.find(settings, wait.on_progress, wait.cancelled, self._load)
+        api = _connect(link, settings, wait)
         try:
-            findings = self._probe(api, link, settings, tokens, on_progress, cancelled)
+            findings = self._probe(api, link, settings, tokens, wait)
             _check_tokens(settings, tokens, findings)
             limits = Capabilities(
-                full_rows=False,
                 vocab_size=tokens.vocab_size,
                 max_context=findings.max_context or CONTEXT_UNKNOWN,
                 stop_ids=tokens.stop_ids,
+                place="completions",
             )
             target = RemoteTarget(
                 settings.target,
@@ -126,19 +115,18 @@ class RemoteBuilder:
         settings: Settings,
         variables: Mapping[str, str],
         key: Secret | None,
-        on_progress: OnProgress,
-        cancelled: Callable[[], bool],
+        wait: Wait,
     ) -> tuple[Findings, RemoteTokenizer, str]:
         """What the server can do, asked anew; the tokenizer that it was asked with; the address, as it may be shown.
 
         Raises: see `build`.
         """
         link = connection(settings, variables, key)
-        tokens = remote_tokenizer.find(settings, on_progress, cancelled, self._load)
-        api = _connect(link, settings, on_progress, cancelled)
+        tokens = remote_tokenizer.find(settings, wait.on_progress, wait.cancelled, self._load)
+        api = _connect(link, settings, wait)
         try:
             self._probes = None
-            return self._probe(api, link, settings, tokens, on_progress, cancelled), tokens, link.shown
+            return self._probe(api, link, settings, tokens, wait), tokens, link.shown
         finally:
             api.close()
 
@@ -157,27 +145,26 @@ class RemoteBuilder:
         link: Connection,
         settings: Settings,
         tokens: RemoteTokenizer,
-        on_progress: OnProgress,
-        cancelled: Callable[[], bool],
+        wait: Wait,
     ) -> Findings:
         from specviz.targets.completions.probe.probe import ProbeCache
 
-        if cancelled():
+        if wait.cancelled():
             raise StoppedError("Stopped before the server was asked.")
-        on_progress(Progress(f"Trying out what {link.shown} can do"))
+        wait.on_progress(Progress(f"Trying out what {link.shown} can do"))
         if self._probes is None:
             self._probes = ProbeCache()
-        found = self._probes.findings(api, link.shown, model_of(settings.target), tokens.tokenizer)
-        on_progress(Progress(""))
+        found = self._probes.findings(api, link.shown, parse_target(settings.target).model, tokens.tokenizer)
+        wait.on_progress(Progress(""))
         return _with_context(found)
 
 
-def _connect(
-    link: Connection, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool]
-) -> HttpCompletions:
+def _connect(link: Connection, settings: Settings, wait: Wait) -> HttpCompletions:
     from specviz.targets.completions.wire.transport import HttpCompletions
 
-    return HttpCompletions(link, model_of(settings.target), on_progress=on_progress, cancelled=cancelled)
+    return HttpCompletions(
+        link, parse_target(settings.target).model, on_progress=wait.on_progress, cancelled=wait.cancelled
+    )
 
 
 def _with_context(findings: Findings) -> Findings:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from specviz.core.connection import Secret
 from specviz.core.errors import IncapableError
 from specviz.core.events import Guarantee, Way
-from specviz.core.ports import OnProgress
+from specviz.core.ports import Wait
 from specviz.core.settings import Sampling, Settings
 from specviz.setup import catalog
 
@@ -71,14 +71,13 @@ def diagnose(
     settings: Settings,
     variables: Mapping[str, str],
     key: Secret | None = None,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    wait: Wait = Wait(),
 ) -> Diagnosis:
     """Try the server of a remote target out, and plan for `TEMPERATURES`, other settings as they are.
 
     Raises: see `catalog.probe_target`.
     """
-    findings, tokens, shown = catalog.probe_target(settings, variables, key, on_progress, cancelled)
+    findings, tokens, shown = catalog.probe_target(settings, variables, key, wait)
     plans = tuple(_plan(findings, settings, tokens.vocab_size, temperature) for temperature in TEMPERATURES)
     return Diagnosis(settings.target, shown, tokens.name, tokens.own, findings, plans)
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specviz.core.errors import ModelError, UnknownModelError, UnsupportedModelError
+from specviz.core.names import parse_draft, parse_target
 from specviz.core.ports import Exchange, OnProgress, Tokenizer
-from specviz.core.settings import Settings, split_draft
+from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
 from specviz.engines.chat_templates import Format, format_of, harmony, llama3
 from specviz.engines.distilled import is_distilled, read_description
@@ -82,7 +83,7 @@ def find(
     Raises:
         UnknownModelError, UnsupportedModelError, DownloadError: there is none; the remedy tells how to name one.
     """
-    model = settings.target.partition(":")[2]
+    model = parse_target(settings.target).model
     name, own = _where(settings, model)
     try:
         name, folder = _source_of(name, on_progress, cancelled)
@@ -112,9 +113,7 @@ def _where(settings: Settings, model: str) -> tuple[str, bool]:
     by_name = _named_by(model)
     if by_name and _is_here(by_name):
         return by_name, True
-    _, draft = split_draft(settings.draft)
-    kind, _, of_draft = draft.partition(":")
-    if kind == "model" and of_draft:
+    if of_draft := parse_draft(settings.draft).model:
         return of_draft, False
     if by_name:
         return by_name, True

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 import numpy as np
 
-from specviz.core.alternatives import alternatives_of, candidates_of
+from specviz.core.alternatives import alternatives_of, weighed_of
 from specviz.core.events import Guarantee
-from specviz.core.ports import NO_PROPOSAL, Candidate, Capabilities, Decision, Scorer, Tokenizer, Verdict
-from specviz.core.sampling import Logits, Row, bonus, judge_of, overlap, promise, summarise, to_probs
+from specviz.core.ports import Capabilities, Decision, Model, Round, Scorer, Tokenizer, Verdict
+from specviz.core.sampling import (
+    Floats,
+    Logits,
+    Row,
+    bonus,
+    draw_shared,
+    overlap,
+    promise,
+    replacement,
+    summarise,
+    to_probs,
+    token_test,
+)
 from specviz.core.settings import Rule, Sampling
 
 
@@ -19,14 +30,20 @@ class LocalTarget:
 
     Args:
         name: as the catalog knows it.
-        scorer: the model with its cache.
-        tokenizer: the target's own.
-        capabilities: its limits.
+        model: what scores.
     """
 
-    def __init__(self, name: str, scorer: Scorer, tokenizer: Tokenizer, capabilities: Capabilities) -> None:
-        self.name, self.tokenizer, self.capabilities = name, tokenizer, capabilities
-        self._scorer = scorer
+    def __init__(self, name: str, model: Model) -> None:
+        self.name, self.tokenizer = name, model.tokenizer
+        self.capabilities = Capabilities(
+            vocab_size=len(model.vocabulary.pieces),
+            max_context=model.max_context,
+            stop_ids=model.stop_ids,
+            engine=model.engine,
+            precision=model.precision,
+            blas=model.blas,
+        )
+        self._scorer = model.scorer()
 
     @property
     def scorer(self) -> Scorer:
@@ -37,31 +54,24 @@ class LocalTarget:
         """What the rule promises: nothing is lost on the way to it."""
         return promise(rule, sampling)
 
-    def verify(
-        self,
-        context_ids: Sequence[int],
-        proposals: Sequence[Candidate],
-        sampling: Sampling,
-        rule: Rule,
-        rng: np.random.Generator,
-    ) -> Verdict:
+    def verify(self, round: Round) -> Verdict:
         """One forward pass, then the rule, position by position until the first rejection.
 
         Raises:
             ValueError: more than one candidate.
         """
-        if len(proposals) > 1:
-            raise ValueError(f"a local target judges one candidate a round, not {len(proposals)}")
-        proposal = proposals[0] if proposals else NO_PROPOSAL
+        if len(round.draft.candidates) > 1:
+            raise ValueError(f"a local target judges one candidate a round, not {len(round.draft.candidates)}")
+        draft_ids = round.draft.first.token_ids
         began = time.perf_counter()
-        logits = self._scorer.score([*context_ids, *proposal.token_ids], len(proposal.token_ids) + 1)
+        logits = self._scorer.score([*round.context_ids, *draft_ids], len(draft_ids) + 1)
         scored = time.perf_counter()
-        decisions, token_ids = judge_block(logits, proposal, sampling, rule, rng, self.tokenizer)
+        decisions, token_ids = judge_block(logits, round, self.tokenizer)
         ended = time.perf_counter()
         return Verdict(
             decisions=decisions,
             token_ids=token_ids,
-            guarantee=promise(rule, sampling),
+            guarantee=promise(round.rule, round.sampling),
             compute_ms=(scored - began) * 1000,
             rule_ms=(ended - scored) * 1000,
         )
@@ -71,73 +81,77 @@ class LocalTarget:
         self._scorer.reset()
 
 
-def judge_block(
-    logits: Logits,
-    proposal: Candidate,
-    sampling: Sampling,
-    rule: Rule,
-    rng: np.random.Generator,
-    tokenizer: Tokenizer,
-) -> tuple[tuple[Decision, ...], tuple[int, ...]]:
-    """Apply a rule to a scored block (Leviathan et al. 2023, algorithm 1).
+def judge_block(logits: Logits, round: Round, tokenizer: Tokenizer) -> tuple[tuple[Decision, ...], tuple[int, ...]]:
+    """Apply the rule to a scored block (Leviathan et al. 2023, algorithm 1).
 
     Rows behind the first rejection are never turned into probabilities: the rule does not reach them.
 
     Args:
         logits: (K+1, V); row i is the target's view after the context and i draft tokens.
-        proposal: K draft tokens with their q.
+        round: its only candidate has K tokens.
 
     Returns:
         One decision per draft token, and the bonus after full acceptance; the ids that the round emits.
     """
-    judge = judge_of(rule)
+    block, rule, sampling = round.draft.first, round.rule, round.sampling
+    rng = round.noise.target()
     decisions: list[Decision] = []
     emitted: list[int] = []
-    for position, (x, q) in enumerate(zip(proposal.token_ids, proposal.q, strict=True)):
-        row = logits[position]
+    for position, x in enumerate(block.token_ids):
+        row, q = logits[position], block.q[position]
         p = to_probs(row, sampling)
-        verdict = judge(p, x, q, rng)
+        tested = token_test(rule, p, x, q, rng)
+        final = x if tested.kept else replacement(rule, p, q, tested, rng)
         summary = summarise(row)
-        best, likely = alternatives_of(row, summary, Row(p), tokenizer), proposal.alternatives[position]
+        best, likely = alternatives_of(row, summary, Row(p), tokenizer), block.alternatives[position]
         decisions.append(
             Decision(
-                status="accepted" if verdict.accepted else "rejected",
+                status="accepted" if tested.kept else "rejected",
                 draft_id=x,
-                final_id=verdict.final_id,
+                final_id=final,
                 p=float(p[x]),
                 q=q.prob(x),
-                acceptance=verdict.acceptance,
-                u=verdict.u,
+                acceptance=tested.weight,
+                u=tested.u,
                 draft_logprob_target=float(row[x]) - summary.log_normaliser,
-                final_logprob=float(row[verdict.final_id]) - summary.log_normaliser,
+                final_logprob=float(row[final]) - summary.log_normaliser,
                 entropy=summary.entropy_bits,
                 alternatives=best,
-                candidates=candidates_of((x, verdict.final_id), best, likely, q, Row(p).prob, tokenizer),
+                weighed=weighed_of((x, final), best, likely, q, Row(p).prob, tokenizer),
                 overlap=overlap(p, q),
             )
         )
-        emitted.append(verdict.final_id)
-        if not verdict.accepted:
-            ignored = proposal.token_ids[position + 1 :]
+        emitted.append(final)
+        if not tested.kept:
+            ignored = block.token_ids[position + 1 :]
             decisions.extend(Decision(status="ignored", draft_id=i, final_id=None) for i in ignored)
             return tuple(decisions), tuple(emitted)
-    row = logits[-1]
-    p = to_probs(row, sampling)
-    extra = bonus(p, rule, rng)
+    extra = _bonus(logits[-1], round, rng, tokenizer)
+    assert extra.final_id is not None
+    return (*decisions, extra), (*emitted, extra.final_id)
+
+
+def _bonus(row: Logits, round: Round, rng: np.random.Generator, tokenizer: Tokenizer) -> Decision:
+    """The token behind a block of which every token was kept, or the only one of a round without a draft."""
+    p = to_probs(row, round.sampling)
+    token = _own_token(p, round, rng)
     summary = summarise(row)
-    logprob = float(row[extra]) - summary.log_normaliser
+    logprob = float(row[token]) - summary.log_normaliser
     best = alternatives_of(row, summary, Row(p), tokenizer)
-    decisions.append(
-        Decision(
-            status="bonus",
-            draft_id=None,
-            final_id=extra,
-            p=float(p[extra]),
-            draft_logprob_target=logprob,
-            final_logprob=logprob,
-            entropy=summary.entropy_bits,
-            alternatives=best,
-            candidates=candidates_of((extra,), best, (), None, Row(p).prob, tokenizer),
-        )
+    return Decision(
+        status="bonus",
+        draft_id=None,
+        final_id=token,
+        p=float(p[token]),
+        draft_logprob_target=logprob,
+        final_logprob=logprob,
+        entropy=summary.entropy_bits,
+        alternatives=best,
+        weighed=weighed_of((token,), best, (), None, Row(p).prob, tokenizer),
     )
-    return tuple(decisions), (*emitted, extra)
+
+
+def _own_token(p: Floats, round: Round, rng: np.random.Generator) -> int:
+    if round.stream == "shared":
+        return draw_shared(p, round.rule, round.noise.shared(len(round.context_ids)))
+    return bonus(p, round.rule, rng)

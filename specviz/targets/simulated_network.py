@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from specviz.core.errors import StoppedError
 from specviz.core.events import Guarantee
-from specviz.core.ports import Candidate, Target, Verdict
+from specviz.core.ports import Round, Target, Verdict
 from specviz.core.settings import Rule, Sampling
 
 #: How often a wait asks whether it should end.
@@ -52,8 +52,11 @@ class SimulatedNetwork:
     ) -> None:
         if not 0 <= jitter_ms <= rtt_ms:
             raise ValueError(f"the jitter must be between 0 and the round trip of {rtt_ms:g} ms, not {jitter_ms:g} ms")
-        self.near, self.rtt_ms, self.jitter_ms = near, rtt_ms, jitter_ms
-        self.name, self.tokenizer, self.capabilities = near.name, near.tokenizer, near.capabilities
+        self.near, self._rtt_ms, self._jitter_ms = near, rtt_ms, jitter_ms
+        self.name, self.tokenizer = near.name, near.tokenizer
+        self.capabilities = dataclasses.replace(
+            near.capabilities, simulated_rtt_ms=rtt_ms, simulated_jitter_ms=jitter_ms
+        )
         self._seed, self._cancelled, self._clock = seed, cancelled, clock
         self._pause = pause or threading.Event().wait
         self._delays = self._new_delays()
@@ -62,21 +65,14 @@ class SimulatedNetwork:
         """The target's own: a network loses nothing."""
         return self.near.guarantee(sampling, rule)
 
-    def verify(
-        self,
-        context_ids: Sequence[int],
-        proposals: Sequence[Candidate],
-        sampling: Sampling,
-        rule: Rule,
-        rng: np.random.Generator,
-    ) -> Verdict:
+    def verify(self, round: Round) -> Verdict:
         """The target's verdict after one round trip, with what was really waited in `network_ms`.
 
         Raises:
             StoppedError: the run was stopped on the way.
         """
-        waited_ms = self._wait(self._delays.uniform(self.rtt_ms - self.jitter_ms, self.rtt_ms + self.jitter_ms))
-        verdict = self.near.verify(context_ids, proposals, sampling, rule, rng)
+        waited_ms = self._wait(self._delays.uniform(self._rtt_ms - self._jitter_ms, self._rtt_ms + self._jitter_ms))
+        verdict = self.near.verify(round)
         return dataclasses.replace(verdict, network_ms=(verdict.network_ms or 0.0) + waited_ms)
 
     def reset(self) -> None:

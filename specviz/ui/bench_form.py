@@ -14,7 +14,8 @@ from specviz.bench.suites.suite import Suite, builtin
 from specviz.bench.sweep.plan import PLAIN, SweepPlan
 from specviz.bench.sweep.sweep import baselines_of
 from specviz.core.errors import SettingsError, SpecvizError
-from specviz.core.settings import RTT_MAX_MS, RULES, Settings, draft_name
+from specviz.core.names import ANY_COMPLETIONS, draft_name
+from specviz.core.settings import RTT_MAX_MS, RULES, Settings
 from specviz.setup.environment import environment
 from specviz.ui import page
 from specviz.ui.catalog import Catalog
@@ -59,7 +60,7 @@ def bench_form(catalog: Catalog) -> BenchRequest:
 
 
 def _plan(catalog: Catalog, defaults: Settings) -> SweepPlan:
-    targets = {c.name: c.title for c in catalog.targets() if c.name != "openai:"}
+    targets = {c.name: c.title for c in catalog.targets() if c.name != ANY_COMPLETIONS}
     names = list(dict.fromkeys([defaults.target, *targets]))
     target = st.selectbox(
         "Target", names, key="bench_target", persist_state="session", format_func=lambda n: targets.get(n, n),

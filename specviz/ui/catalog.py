@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from specviz.core.settings import Settings
-from specviz.host.thread import ModelHost
+from specviz.host.models import ModelHost
 from specviz.setup import catalog
 from specviz.setup.catalog import CatalogEntry
 

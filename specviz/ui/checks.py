@@ -115,7 +115,7 @@ def _show_result(result: TrialOutcome) -> None:
         st.caption(f":orange[{words.escape_markdown(limit)}]")
     if result.findings is not None:
         with st.expander("What this server can do"):
-            way = words.WAYS[result.way] or words.NOT_KNOWN
+            way = words.WAYS[result.way] if result.way else words.NOT_KNOWN
             st.markdown(trial.table([*trial.findings(result.findings), ("With these settings", way)]))
             for note in trial.notes(result.findings):
                 st.caption(words.escape_markdown(note))

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from specviz.core.errors import SettingsError
-from specviz.core.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings, default_draft, draft_name
+from specviz.core.names import ANY_COMPLETIONS, default_draft, draft_name, parse_draft, parse_target, target_name
+from specviz.core.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings
 from specviz.ui.catalog import Catalog
 from specviz.ui.latency_lab import as_possible, show_latency_lab
-from specviz.ui.remote_form import A_SERVER, REMOTE, is_remote, let_target_follow, show_remote, whole_name
+from specviz.ui.remote_form import A_SERVER, let_target_follow, show_remote, whole_name
 from specviz.ui.session import Visit
 from specviz.ui.sliders import fine_slider
 from specviz.views import words
@@ -52,7 +53,7 @@ def settings_form(
         )  # fmt: skip
         remote: dict[str, Any] = {}
         network: dict[str, Any] = {}
-        if is_remote(target):
+        if parse_target(target).place == "completions":
             remote = show_remote(visit, target, defaults)
             target = whole_name(target, remote["remote_model"])
         below_target = st.container(gap="small")
@@ -110,7 +111,7 @@ def settings_form(
                 "Raw prompt", value=defaults.raw, key="raw", persist_state="session",
                 help="Send the prompt without the model's chat template.",
             )  # fmt: skip
-        if not is_remote(target):
+        if parse_target(target).place != "completions":
             network = show_latency_lab(defaults, k, draft)
     return {
         "target": target, "draft": draft, "k": k, "temperature": temperature, "max_tokens": max_tokens, "rule": rule,
@@ -143,7 +144,7 @@ def as_typed(catalog: Catalog, fields: Mapping[str, Any]) -> dict[str, Any]:
 def _targets(catalog: Catalog) -> list[CatalogEntry]:
     """The targets of the catalog, and an entry for any server."""
     known = catalog.targets()
-    return known if any(choice.name == REMOTE for choice in known) else [*known, A_SERVER]
+    return known if any(choice.name == ANY_COMPLETIONS for choice in known) else [*known, A_SERVER]
 
 
 def _let_draft_follow(target: str, defaults: Settings) -> None:
@@ -169,9 +170,7 @@ def _meant(typed: str, choices: Sequence[CatalogEntry], bare: Callable[[str], st
 
 
 def _target_name(text: str) -> str:
-    if text == REMOTE.removesuffix(":"):
-        return REMOTE
-    return text if text == "toy" or ":" in text else f"local:{text}"
+    return ANY_COMPLETIONS if parse_target(text).kind == "openai" and ":" not in text else target_name(text)
 
 
 def _slider(label: str, key: str, value: int, low: int, high: int, help: str) -> int:
@@ -196,12 +195,16 @@ def _model(label: str, choices: Sequence[CatalogEntry], default: str, bare: Call
         format_func=lambda name: by_name[name].title if name in by_name else name,
     )  # fmt: skip
     name = _meant(str(chosen or default), choices, bare)
-    about = by_name.get(name) or (by_name.get(REMOTE) if is_remote(name) else None)
+    about = by_name.get(name) or (by_name.get(ANY_COMPLETIONS) if parse_target(name).place == "completions" else None)
     st.caption(_about(about) if about else "Not in the list: it is looked up when you press Run.")
     return name
 
 
+def _is_a_model(name: str) -> bool:
+    return parse_target(name).kind == "local" or parse_draft(name).kind == "model"
+
+
 def _about(choice: CatalogEntry) -> str:
-    here = "On this machine." if choice.available and choice.name.startswith(("local:", "model:", "ngram+")) else ""
+    here = "On this machine." if choice.available and _is_a_model(choice.name) else ""
     hurdle = f":orange[{words.escape_markdown(choice.reason)}]" if choice.reason else ""
     return "  \n".join(line for line in (words.escape_markdown(choice.detail), hurdle or here) if line)

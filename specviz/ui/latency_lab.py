@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
+from specviz.core.names import parse_target
 from specviz.core.settings import Settings
-from specviz.ui.remote_form import is_remote
 from specviz.ui.sliders import fine_slider
 from specviz.views import latency_lab, words
 
@@ -45,7 +45,7 @@ def as_possible(fields: Mapping[str, Any], target: str) -> dict[str, Any]:
     """The network settings of these fields: none in front of a server, and no more jitter than round trip."""
     if _RTT not in fields:
         return {}
-    return _possible(0.0, 0.0) if is_remote(target) else _possible(fields[_RTT], fields[_JITTER])
+    return _possible(0.0, 0.0) if parse_target(target).place != "here" else _possible(fields[_RTT], fields[_JITTER])
 
 
 def _possible(rtt_ms: float, jitter_ms: float) -> dict[str, Any]:

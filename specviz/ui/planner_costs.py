@@ -56,7 +56,7 @@ def ask_bill(measured: Measured, tag: str) -> tuple[Bill, Way]:
         output = _tokens("Output tokens", f"output_{tag}", measured.output_tokens or OUTPUT_TOKENS, 1)
     with second[2]:
         way = st.selectbox(
-            "How the target verifies", _WAYS, index=_WAYS.index(measured.way) if measured.way in _WAYS else 0,
+            "How the target verifies", _WAYS, index=_WAYS.index(measured.way) if measured.way else 0,
             key=f"planner_way_{tag}", persist_state="session", format_func=lambda name: words.WAYS[name],
         )  # fmt: skip
     return Bill(prompt_price, output_price, prompt, output), way

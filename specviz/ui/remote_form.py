@@ -8,6 +8,7 @@ import streamlit as st
 
 from specviz.core.connection import connection
 from specviz.core.errors import SettingsError, SpecvizError
+from specviz.core.names import ANY_COMPLETIONS, completions_name, parse_target
 from specviz.core.settings import VERIFICATIONS, Settings, without_secrets
 from specviz.setup.catalog import CatalogEntry
 from specviz.setup.environment import environment
@@ -16,12 +17,14 @@ from specviz.ui.key_field import show_key_field
 from specviz.ui.session import Visit
 from specviz.views import words
 
-REMOTE = "openai:"
 #: The entry of the list for a server that is not named yet.
 A_SERVER = CatalogEntry(
-    REMOTE, "A server…", "Anything with a completions API: vLLM, SGLang, llama-server, mlx_lm.server, Cerebras and "
-    "others.", False, "",
-)  # fmt: skip
+    ANY_COMPLETIONS,
+    "A server…",
+    "Anything with a completions API: vLLM, SGLang, llama-server, mlx_lm.server, Cerebras and others.",
+    False,
+    "",
+)
 
 _NOT_HERE = (
     "A base URL holds no user, password or query: the key has its own field.",
@@ -29,29 +32,25 @@ _NOT_HERE = (
 )
 
 
-def is_remote(target: str) -> bool:
-    """Whether a target's name means a server."""
-    return target.startswith(REMOTE)
-
-
 def let_target_follow() -> None:
     """Change the target's name after the model's name was changed in its own field."""
     drawn, typed = st.session_state.get("model_drawn"), st.session_state.get("remote_model")
-    if drawn and typed is not None and typed != drawn and st.session_state.get("target") == REMOTE + drawn:
-        st.session_state["target"] = REMOTE + typed.strip()
+    if drawn and typed is not None and typed != drawn and st.session_state.get("target") == completions_name(drawn):
+        st.session_state["target"] = completions_name(typed.strip())
 
 
 def whole_name(target: str, model: str) -> str:
     """The target's name with its model, where one is known; `model` is the text of the model's field."""
     drawn = st.session_state.get("model_drawn")
     changed = drawn is not None and model != drawn
-    named = target.removeprefix(REMOTE)
-    return REMOTE + model.strip() if is_remote(target) and (not named or (changed and named == drawn)) else target
+    parsed = parse_target(target)
+    unnamed = not parsed.model or (changed and parsed.model == drawn)
+    return completions_name(model.strip()) if parsed.place == "completions" and unnamed else target
 
 
 def show_remote(visit: Visit, target: str, defaults: Settings) -> dict[str, Any]:
     """Draw the fields of a remote target; returns field name → value, not yet validated."""
-    named = target.removeprefix(REMOTE)
+    named = parse_target(target).model
     if named and st.session_state.get("remote_model") != named:
         st.session_state["remote_model"] = named
     st.session_state.setdefault("remote_model", defaults.remote_model)

@@ -29,8 +29,8 @@ from specviz.views.pacing import RATES, PaceName
 if TYPE_CHECKING:
     from specviz.bench.sweep.results import Bench
     from specviz.host.check import Check
+    from specviz.host.models import ModelHost
     from specviz.host.run import Run
-    from specviz.host.thread import ModelHost
     from specviz.host.trial import Tried
 
 log = logging.getLogger(__name__)

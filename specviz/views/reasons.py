@@ -27,7 +27,8 @@ class Terms:
     rule: RuleName | None
     temperature: float | None
     tau: float | None
-    way: Way
+    way: Way | None
+    full_rows: bool = True
 
     @classmethod
     def of(cls, state: RunState) -> Terms:
@@ -35,8 +36,9 @@ class Terms:
         started = state.started
         given = started.settings if started else {}
         rule = next((r for r in RULES if r == given.get("rule")), None)
-        way = started.way if started else "rows"
-        return cls(rule, _number(given.get("temperature")), _number(given.get("tau")), way)
+        way = started.way if started else None
+        full_rows = started is None or started.place != "completions"
+        return cls(rule, _number(given.get("temperature")), _number(given.get("tau")), way, full_rows)
 
     @property
     def greedy(self) -> bool:

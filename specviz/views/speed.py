@@ -45,8 +45,8 @@ def speeds(state: RunState) -> Speeds:
 
 
 def is_remote(state: RunState) -> bool:
-    """Whether a server decodes: whole rows come from a model in this process alone."""
-    return state.started is not None and state.started.way != "rows"
+    """Whether the target is not in this process."""
+    return state.started is not None and state.started.place != "here"
 
 
 def is_simulated(state: RunState) -> bool:

@@ -69,7 +69,7 @@ def table(state: RunState, node: Node) -> Table:
     has_residual = terms.rule == "probabilistic" and decided.status == "rejected" and not terms.temperature == 0
     entries = _with_own(_known(decided, terms), decided, final)
     entries = _with_residual(entries, decided.overlap) if has_residual else entries
-    told = terms.way == "rows" or bool(decided.candidates) or not decided.target_alternatives
+    told = terms.full_rows or bool(decided.weighed) or not decided.target_alternatives
     by_settings = terms.temperature != 0 and told
     ids = drafted.token_id if drafted else None, final.token_id if final else None
     shown = _best(entries, by_settings, [i for i in ids if i is not None])
@@ -85,11 +85,11 @@ def residual(p: float | None, q: float | None, overlap: float | None) -> float |
 
 def _known(node: Node, terms: Terms) -> list[WeighedRow]:
     """What was recorded; for untested drafts and older recordings, what the most probable tokens give."""
-    if node.candidates:
-        return [WeighedRow(*candidate) for candidate in node.candidates]
+    if node.weighed:
+        return [WeighedRow(*candidate) for candidate in node.weighed]
     drafted = {a.token_id: a for a in node.draft_alternatives}
     # The probabilities of a server's best tokens at these settings would be guesses.
-    judged = {a.token_id: a for a in node.target_alternatives} if terms.way == "rows" else {}
+    judged = {a.token_id: a for a in node.target_alternatives} if terms.full_rows else {}
     own = Weighed(node.token_id, node.token, node.p, node.q)
     q = own.q if own.q is not None or node.token_id not in drafted else drafted[node.token_id].prob
     others = {i: a.token for i, a in (drafted | judged).items() if i != node.token_id}

@@ -16,11 +16,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from specviz.core.decoding import autoregressive, speculative
 from specviz.core.events import Metrics
-from specviz.core.ports import Capabilities, Drafter
+from specviz.core.ports import Drafter, Scorer
 from specviz.core.sampling import Logits
 from specviz.core.settings import Settings
 from specviz.drafters.model import ModelDrafter
@@ -29,12 +27,13 @@ from specviz.engines.mlx.language_model import LanguageModel
 from specviz.record.trace import TraceWriter
 from specviz.setup import loading
 from specviz.targets.local import LocalTarget
+from tests.toys import TableModel
 
 NAME = "smollm2-135m"
 PROMPT = "Explain why the sky is blue."
 
 
-class TimedScorer:
+class TimedScorer(Scorer):
     """A scorer that keeps the time spent in the model."""
 
     def __init__(self, model: LanguageModel) -> None:
@@ -53,8 +52,7 @@ class TimedScorer:
 
 def target_of(model: LanguageModel, scorer: TimedScorer) -> LocalTarget:
     # No stop tokens: every run has the same length.
-    limits = Capabilities(True, model.tokenizer.vocab_size, model.max_context)
-    return LocalTarget(NAME, scorer, model.tokenizer, limits)
+    return LocalTarget(NAME, TableModel(scorer, model.tokenizer, model.vocabulary, max_context=model.max_context))
 
 
 def chat_ids(model: LanguageModel) -> list[int]:
@@ -84,8 +82,7 @@ def loop_overhead(model: LanguageModel) -> dict[str, Any]:
                 wanted = Settings(temperature=temperature, max_tokens=64)
                 with tempfile.TemporaryDirectory() as folder, TraceWriter(Path(folder) / "t.jsonl", wanted) as writer:
                     began = time.perf_counter()
-                    rng = np.random.default_rng(0)
-                    for event in speculative(drafter, target_of(model, judge), chat_ids(model), wanted, rng):
+                    for event in speculative(drafter, target_of(model, judge), chat_ids(model), wanted, seed=0):
                         writer.write(event)
                     wall = time.perf_counter() - began
                 shares.append(1 - (judge.spent_s + proposer.spent_s) / wall)
@@ -139,8 +136,7 @@ def against_mlx_lm(model: LanguageModel) -> dict[str, Any]:
         wanted = Settings(temperature=temperature, k=k, max_tokens=n, seed=seed)
         target = target_of(model, TimedScorer(model))
         drafter = ModelDrafter(NAME, model.scorer(), model.tokenizer)
-        rng = np.random.default_rng(seed)
-        events = speculative(drafter, target, ids, wanted, rng) if draft else autoregressive(target, ids, wanted, rng)
+        events = speculative(drafter, target, ids, wanted) if draft else autoregressive(target, ids, wanted)
         stamps: list[float] = []
         for event in events:
             if isinstance(event, Metrics):
@@ -173,7 +169,7 @@ def against_mlx_lm(model: LanguageModel) -> dict[str, Any]:
 
 _PREFILL = """
 import json, sys, time
-from specviz.models import language_model
+from specviz.setup import loading
 model = loading.load_model("smollm2-135m")
 ids = model.tokenizer.encode(model.tokenizer.chat("Explain why the sky is blue."))
 model.scorer().score(ids[:2], 1)

@@ -22,8 +22,9 @@ import numpy as np
 
 from specviz.core.decoding import autoregressive, speculative
 from specviz.core.events import Error, Event, Metrics, VerifyResult
+from specviz.core.names import draft_name
 from specviz.core.prompt import prepare
-from specviz.core.settings import Settings, draft_name
+from specviz.core.settings import Settings
 from specviz.distill.prompts import DOMAINS, Prompt, held_out
 from specviz.setup import catalog
 
@@ -124,11 +125,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                 )  # fmt: skip
                 pair = builder.build(wanted)
                 _, ids = prepare(pair.target, wanted, prompt.text)
-                rng = np.random.default_rng(number)
                 run = (
-                    speculative(pair.drafter, pair.target, ids, wanted, rng)
+                    speculative(pair.drafter, pair.target, ids, wanted)
                     if case
-                    else autoregressive(pair.target, ids, wanted, rng)
+                    else autoregressive(pair.target, ids, wanted)
                 )
                 texts[case] = played(run)
                 sums[case].setdefault(prompt.domain, Sum()).add(texts[case][1])
@@ -211,7 +211,7 @@ def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
             _, ids = prepare(pair.target, wanted, prompt.text)
             # As on mlx-lm's side, no stop token: every run has the same length.
             pair.target.capabilities = dataclasses.replace(pair.target.capabilities, stop_ids=frozenset())
-            _, metrics, _ = played(speculative(pair.drafter, pair.target, ids, wanted, np.random.default_rng(number)))
+            _, metrics, _ = played(speculative(pair.drafter, pair.target, ids, wanted, seed=number))
             own = Sum()
             own.add(metrics)
             mx.random.seed(number)

@@ -9,20 +9,20 @@ import pytest
 
 from specviz.core import baseline
 from specviz.core.errors import RefusedError, RunError, StoppedError
-from specviz.core.ports import Capabilities, Progress
+from specviz.core.pair import Pair
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Sampling, Settings
-from specviz.engines.toy import ToyScorer
+from specviz.drafters.none import NoDrafter
+from specviz.engines.toy import ToyModel
 from specviz.targets.local import LocalTarget
 from specviz.targets.simulated_network import SimulatedNetwork
-from tests.toys import TOKENIZER, FixedScorer, LetterTokenizer, toy_target
+from tests.toys import TOKENIZER, FixedScorer, LetterTokenizer, local_target, toy_target
 
 
 def test_it_decodes_plainly_past_stops_and_reports_progress() -> None:
     seen: list[Progress] = []
-    target = LocalTarget(
-        "stops", FixedScorer([0.1, 0.9]), LetterTokenizer(), Capabilities(True, 2, 999, frozenset({0, 1}))
-    )
-    found = baseline.measure(target, [0], Settings(temperature=1.0), on_progress=seen.append, tokens=12)
+    target = local_target("stops", FixedScorer([0.1, 0.9]), LetterTokenizer(), 2, 999, frozenset({0, 1}))
+    found = baseline.measure(target, [0], Settings(temperature=1.0), Wait(seen.append), tokens=12)
     assert found.complete and found.tokens_per_second
     assert (seen[0].done, seen[-1].done, seen[-1].total) == (0, 12, 12)
 
@@ -40,7 +40,7 @@ def test_the_first_token_with_its_prefill_is_left_out(monkeypatch: pytest.Monkey
 
     real = baseline.autoregressive
     monkeypatch.setattr(baseline, "autoregressive", lambda *a, **kw: real(*a, **kw, clock=lambda: now[0]))
-    target = LocalTarget("slow", Slow([0.5, 0.5]), LetterTokenizer(), Capabilities(True, 2, 99))
+    target = local_target("slow", Slow([0.5, 0.5]), LetterTokenizer(), 2, 99)
     assert baseline.measure(target, [0], Settings(), tokens=8).tokens_per_second == pytest.approx(2.0)
 
 
@@ -52,7 +52,7 @@ def test_a_short_context_still_gives_what_fits() -> None:
 
 def test_cancelling_ends_it() -> None:
     asked = iter(range(99))
-    found = baseline.measure(toy_target(), [0], Settings(), cancelled=lambda: next(asked) > 5)
+    found = baseline.measure(toy_target(), [0], Settings(), Wait(cancelled=lambda: next(asked) > 5))
     assert found == baseline.Baseline(None, False), "a measurement that was cut short is none"
 
 
@@ -61,7 +61,7 @@ def test_a_failing_target_is_an_error() -> None:
         def score(self, token_ids, rows):  # type: ignore[no-untyped-def]
             raise RunError("gone", "try later")
 
-    target = LocalTarget("gone", Gone([1.0]), LetterTokenizer(), Capabilities(True, 1, 99))
+    target = local_target("gone", Gone([1.0]), LetterTokenizer(), 1, 99)
     with pytest.raises(RunError, match="baseline failed: gone"):
         baseline.measure(target, [0], Settings())
 
@@ -70,8 +70,7 @@ class Served(LocalTarget):
     """A toy that streams: `pieces` as (seconds, tokens)."""
 
     def __init__(self, pieces: Sequence[tuple[float, int | None]], fails: Exception | None = None) -> None:
-        toy = toy_target()
-        super().__init__("served", ToyScorer(TOKENIZER), TOKENIZER, toy.capabilities)
+        super().__init__("served", ToyModel())
         self.pieces, self.fails = pieces, fails
         self.asked: list[tuple[list[int], Sampling, int]] = []
         self.closed = 0
@@ -99,7 +98,7 @@ def measured(*arguments: Any, **options: Any) -> baseline.Baseline:
 def test_a_target_that_streams_has_two_baselines() -> None:
     seen: list[Progress] = []
     target = Served(evenly(1, 33))
-    found = baseline.measure(target, [0, 1], Settings(temperature=0.7, top_k=5), on_progress=seen.append)
+    found = baseline.measure(target, [0, 1], Settings(temperature=0.7, top_k=5), Wait(seen.append))
     assert found.tokens_per_second == pytest.approx(2.0) and found.complete
     assert found.per_call_tps and found.per_call_tps != found.tokens_per_second
     assert target.asked == [([0, 1], Sampling(0.7, 5), 33)] and target.closed == 1
@@ -144,9 +143,9 @@ def test_an_answer_that_ended_early_stands_for_its_own_prompt_only() -> None:
 
 def test_cancelling_a_stream_closes_it() -> None:
     target, asked = Served(evenly(1, 33)), iter(range(99))
-    found = baseline.measure(target, [0, 1], Settings(), cancelled=lambda: next(asked) > 5)
+    found = baseline.measure(target, [0, 1], Settings(), Wait(cancelled=lambda: next(asked) > 5))
     assert found == baseline.Baseline(None, False) and target.closed == 1
-    assert measured([], StoppedError("stopped"), cancelled=lambda: True) == baseline.Baseline(None, False)
+    assert measured([], StoppedError("stopped"), wait=Wait(cancelled=lambda: True)) == baseline.Baseline(None, False)
 
 
 def test_the_stream_fits_the_context() -> None:
@@ -156,9 +155,49 @@ def test_the_stream_fits_the_context() -> None:
     assert target.asked[0][2] == 10
 
 
-def test_baselines_are_kept_apart_by_address_and_sampling() -> None:
-    keys = {baseline.key("openai:m", Sampling(t), where) for t in (0.0, 0.7) for where in ("http://a", "http://b", "")}
-    assert len(keys) == 6
+def test_the_kind_of_a_baseline_says_how_it_was_measured() -> None:
+    assert baseline.measure(toy_target(), [0], Settings()).kind == "separate_run"
+    assert measured(evenly(1, 33)).speeds.kind == "streaming"
+    assert measured([]).speeds.kind == "per_call"
+    assert baseline.Baseline(None, False).speeds.kind is None, "nothing was measured"
+
+
+class Counting:
+    """How often each target was measured."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[str] = []
+        for name in ("measure", "measure_calls"):
+            monkeypatch.setattr(baseline, name, self._counting(name, getattr(baseline, name)))
+
+    def _counting(self, name: str, real: Any) -> Any:
+        def measure(*arguments: Any, **options: Any) -> baseline.Baseline:
+            self.calls.append(name)
+            return baseline.Baseline(10.0, True)
+
+        return measure
+
+
+def test_baselines_are_kept_by_target_address_and_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting, kept = Counting(monkeypatch), baseline.Baselines()
+    for temperature in (0.0, 0.7):
+        for where in ("http://a", "http://b", "", "http://a"):
+            kept.of(Pair(NoDrafter(), toy_target(), where), [0], Settings(temperature=temperature), Wait())
+    assert counting.calls == ["measure"] * 6
+
+
+def test_single_calls_are_kept_by_network_and_plain_decoding_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting, kept = Counting(monkeypatch), baseline.Baselines()
+    for network in ((80.0, 0.0), (80.0, 20.0), (80.0, 0.0)):
+        kept.of(Pair(NoDrafter(), SimulatedNetwork(toy_target(), *network)), [0], Settings(), Wait())
+    kept.of(Pair(NoDrafter(), toy_target()), [0], Settings(), Wait())
+    assert counting.calls == ["measure", "measure_calls", "measure_calls"]
+
+
+def test_a_baseline_that_was_cut_short_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, pair = baseline.Baselines(), Pair(NoDrafter(), toy_target())
+    assert kept.of(pair, [0], Settings(), Wait(cancelled=lambda: True)).tokens_per_second is None
+    assert kept.of(pair, [0], Settings(), Wait()).tokens_per_second
 
 
 class Late:
@@ -178,7 +217,7 @@ class Late:
 
     @property
     def round_trips(self) -> float:
-        return sum(self.slept) / (self.target.rtt_ms / 1000)
+        return sum(self.slept) / (self.target.capabilities.simulated_rtt_ms / 1000)
 
 
 def test_behind_a_simulated_network_there_are_two_and_only_single_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +228,7 @@ def test_behind_a_simulated_network_there_are_two_and_only_single_calls_wait(mon
         return late.now
 
     monkeypatch.setattr(baseline, "autoregressive", lambda *a, **kw: real(*a, **kw, clock=ticks))
-    found = baseline.measure(late.target, [0, 1], Settings(temperature=0.7), on_progress=seen.append)
+    found = baseline.measure(late.target, [0, 1], Settings(temperature=0.7), Wait(seen.append))
     assert late.round_trips == pytest.approx(9), "eight that count, and the first"
     assert found.complete and found.tokens_per_second and found.per_call_tps
     assert 1 / found.per_call_tps - 1 / found.tokens_per_second == pytest.approx(0.4)
@@ -213,7 +252,7 @@ def test_cancelling_while_it_waits_ends_the_measurement() -> None:
         if progress.what == "Measuring one call per token":
             stop.set()
 
-    found = baseline.measure(target, [0], Settings(), on_progress=seen, cancelled=stop.is_set)
+    found = baseline.measure(target, [0], Settings(), Wait(seen, stop.is_set))
     assert found == baseline.Baseline(None, False)
 
 
@@ -222,9 +261,3 @@ def test_half_a_pair_of_baselines_stands_for_its_own_prompt_only() -> None:
     assert baseline.both(whole, part) == baseline.Baseline(20.0, False, 4.0)
     assert baseline.both(part, whole) == baseline.Baseline(4.0, False, 20.0)
     assert baseline.both(whole, whole).complete
-
-
-def test_single_calls_are_kept_apart_by_network() -> None:
-    networks = ((0.0, 0.0), (80.0, 0.0), (80.0, 20.0))
-    assert len({baseline.key("toy", Sampling(), network=network) for network in networks}) == 3
-    assert baseline.key("toy", Sampling()) == baseline.key("toy", Sampling(), network=(0.0, 0.0))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from specviz.core.decoding import autoregressive, speculative
 from specviz.core.errors import PromptError, RunError
 from specviz.core.events import Done, DraftToken, Error, Event, Metrics, RunStarted, VerifyResult
-from specviz.core.ports import Candidate, Capabilities, Drafter, Target
+from specviz.core.noise import Noise
+from specviz.core.ports import Draft, Drafter, Scorer, Target
 from specviz.core.sampling import Row
 from specviz.core.settings import Sampling, Settings
 from specviz.drafters.combined import CombinedDrafter
@@ -19,15 +20,18 @@ from specviz.drafters.model import ModelDrafter
 from specviz.drafters.ngram import NgramDrafter
 from specviz.drafters.none import NoDrafter
 from specviz.record.state import EMITTED, RunState
-from specviz.targets.local import LocalTarget
 from tests.toys import (
     TOKENIZER,
     FixedScorer,
     LetterTokenizer,
     MarkovScorer,
+    block,
+    block_of,
     combined_draft,
+    draft,
     fixed_draft,
     fixed_target,
+    local_target,
     markov_target,
     pruned_draft,
     toy_draft,
@@ -38,7 +42,7 @@ PROMPT = TOKENIZER.encode("the draft reads and writes the draft")
 
 
 def run(drafter: Drafter, target: Target, wanted: Settings, prompt: Sequence[int] = PROMPT) -> list[Event]:
-    return list(speculative(drafter, target, prompt, wanted, np.random.default_rng(wanted.seed)))
+    return list(speculative(drafter, target, prompt, wanted, seed=wanted.seed))
 
 
 def done(events: Sequence[Event]) -> Done:
@@ -54,18 +58,15 @@ class Scripted:
     def __init__(self, *blocks: Sequence[int]) -> None:
         self._blocks: Iterator[Sequence[int]] = iter(blocks)
 
-    def propose(
-        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Candidate]:
+    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
         ids = tuple(next(self._blocks, ()))[:k]
-        m = len(ids)
-        return [Candidate(ids, tuple(map(Row.one_hot, ids)), (None,) * m, (None,) * m, ((),) * m, (0.0,) * m)]
+        return draft(block(*ids))
 
     def reset(self) -> None:
         pass
 
 
-class Cycle:
+class Cycle(Scorer):
     """A target whose greedy text counts up: after id i comes i + 1."""
 
     def __init__(self, size: int = 10) -> None:
@@ -82,8 +83,8 @@ class Cycle:
 
 
 def cycle_target(stop_ids: Sequence[int] = (), max_context: int = 1000, pieces: Sequence[str] = "abcdefghij") -> Target:
-    limits = Capabilities(True, len(pieces), max_context, frozenset(stop_ids))
-    return LocalTarget("cycle", Cycle(len(pieces)), LetterTokenizer(pieces), limits)
+    scorer = Cycle(len(pieces))
+    return local_target("cycle", scorer, LetterTokenizer(pieces), len(pieces), max_context, frozenset(stop_ids))
 
 
 DRAFTERS = {
@@ -103,14 +104,14 @@ DRAFTERS = {
 @pytest.mark.parametrize("k", range(1, 17))
 def test_greedy_speculative_is_greedy_plain(name: str, k: int) -> None:
     wanted = Settings(k=k, max_tokens=60)
-    plain = done(list(autoregressive(toy_target(), PROMPT, wanted, np.random.default_rng(0))))
+    plain = done(list(autoregressive(toy_target(), PROMPT, wanted, seed=0)))
     assert done(run(DRAFTERS[name](), toy_target(), wanted)).token_ids == plain.token_ids
 
 
 @pytest.mark.parametrize("rule", ["probabilistic", "deterministic", "greedy"])
 def test_every_lossless_rule_agrees_at_temperature_0(rule: str) -> None:
     wanted = Settings(rule=rule, max_tokens=50)  # type: ignore[arg-type]
-    plain = done(list(autoregressive(toy_target(), PROMPT, wanted, np.random.default_rng(0))))
+    plain = done(list(autoregressive(toy_target(), PROMPT, wanted, seed=0)))
     assert done(run(toy_draft(), toy_target(), wanted)).token_ids == plain.token_ids
 
 
@@ -187,11 +188,10 @@ class EndsByTheToken:
     def __init__(self) -> None:
         self._model = ModelDrafter("markov", MarkovScorer(Q_TABLE), LetterTokenizer())
 
-    def propose(
-        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Candidate]:
+    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
         ids: list[int] = []
         rows: list[Row] = []
+        rng = noise.draft()
         while len(ids) < k:
             drafted = self._model.draw_next([*context_ids, *ids], sampling, rng, None)
             assert drafted is not None
@@ -199,8 +199,7 @@ class EndsByTheToken:
                 break
             ids.append(drafted.token_id)
             rows.append(drafted.q)
-        m = len(ids)
-        return [Candidate(tuple(ids), tuple(rows), (None,) * m, (None,) * m, ((),) * m, (0.0,) * m)]
+        return draft(block_of(ids, rows))
 
     def reset(self) -> None:
         pass
@@ -320,7 +319,7 @@ def test_the_context_ends_the_run() -> None:
 def test_bad_prompts_are_refused_before_the_first_event() -> None:
     for prompt, words in ([], "no tokens"), (list(range(8)) * 2, "context holds 8"), ([99], "outside"):
         with pytest.raises(PromptError, match=words):
-            next(speculative(Scripted(), cycle_target(max_context=8), prompt, Settings(), np.random.default_rng(0)))
+            next(speculative(Scripted(), cycle_target(max_context=8), prompt, Settings(), seed=0))
 
 
 # Counting.
@@ -372,16 +371,14 @@ def test_ten_accepted_in_43_rounds_print_233_and_1233() -> None:
     blocks = [good if n < 10 else bad for n in range(43)]
 
     class Follow(Scripted):
-        def propose(self, context_ids, k, sampling, rng, n=1):  # type: ignore[no-untyped-def]
+        def propose(self, context_ids, k, sampling, noise, n=1):  # type: ignore[no-untyped-def]
             first = next(self._blocks)[0]
             self._blocks = iter([[(context_ids[-1] + first) % 10], *self._blocks])
-            return super().propose(context_ids, k, sampling, rng, n)
+            return super().propose(context_ids, k, sampling, noise, n)
 
     asked = iter([False] * 43 + [True])
     events = list(
-        speculative(
-            Follow(*blocks), cycle_target(), [0], Settings(k=1), np.random.default_rng(0), cancelled=lambda: next(asked)
-        )
+        speculative(Follow(*blocks), cycle_target(), [0], Settings(k=1), seed=0, cancelled=lambda: next(asked))
     )
     last = [e for e in events if isinstance(e, Metrics)][-1]
     assert done(events).total_rounds == 43 and done(events).total_accepted == 10
@@ -431,9 +428,7 @@ def test_the_parts_add_up_and_the_consumers_time_is_outside() -> None:
         return now[0]
 
     metrics: list[Metrics] = []
-    for event in speculative(
-        toy_draft(), toy_target(), PROMPT, Settings(max_tokens=20), np.random.default_rng(0), clock=clock
-    ):
+    for event in speculative(toy_draft(), toy_target(), PROMPT, Settings(max_tokens=20), seed=0, clock=clock):
         now[0] += 100.0
         if isinstance(event, Metrics):
             metrics.append(event)
@@ -455,11 +450,7 @@ def test_the_rate_leaves_the_prefill_out() -> None:
 
 def test_cancelling_ends_within_a_round_with_everything_so_far() -> None:
     asked = iter([False, False, True])
-    events = list(
-        speculative(
-            toy_draft(), toy_target(), PROMPT, Settings(), np.random.default_rng(0), cancelled=lambda: next(asked)
-        )
-    )
+    events = list(speculative(toy_draft(), toy_target(), PROMPT, Settings(), seed=0, cancelled=lambda: next(asked)))
     ended = done(events)
     assert (ended.finish_reason, ended.total_rounds) == ("stopped", 2) and ended.total_tokens > 0
     assert_consistent(events)
@@ -475,7 +466,7 @@ def test_a_failing_target_ends_in_an_error_event_and_keeps_the_text() -> None:
                 raise RunError("The target is gone.", "Start it again.")
             return super().score(token_ids, rows)
 
-    target = LocalTarget("breaks", Breaks([0.5, 0.5]), LetterTokenizer(), Capabilities(True, 2, 99))
+    target = local_target("breaks", Breaks([0.5, 0.5]), LetterTokenizer(), 2, 99)
     events = run(fixed_draft([0.5, 0.5]), target, Settings(temperature=1.0), [0])
     assert events[-1] == Error("RunError", "The target is gone.", "Start it again.")
     assert isinstance(events[0], RunStarted) and len(RunState().apply_all(events).text) >= 3

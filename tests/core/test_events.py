@@ -27,40 +27,49 @@ from specviz.core.events import (
     worst,
 )
 
-number = st.floats(allow_nan=False) | st.none()
-alternatives = st.lists(
-    st.builds(Alternative, st.integers(0), st.text(), st.floats(allow_nan=False), st.floats(0, 1)), max_size=3
-).map(tuple)
+logprob = st.floats(allow_nan=False, allow_infinity=False) | st.just(-math.inf)
+number = logprob | st.none()
+token_id, index, position = st.integers(0, 2**31), st.integers(0, 2**31), st.integers(0, 255)
+bits = st.floats(0, 20) | st.none()
+alternatives = st.lists(st.builds(Alternative, token_id, st.text(), logprob, st.floats(0, 1)), max_size=3).map(tuple)
 share = st.floats(0, 1) | st.none()
-candidates = st.lists(st.builds(Weighed, st.integers(0), st.text(), share, share), max_size=3).map(tuple)
+weighed = st.lists(st.builds(Weighed, token_id, st.text(), share, share), max_size=3).map(tuple)
 split = st.builds(TimeSplit, *[st.floats(0, 1e6)] * 6)
 guarantee = st.builds(
     Guarantee, st.sampled_from(["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]), st.text(), st.floats(0, 1) | st.none()
 )
+places = {"round": index, "index": index, "position": position, "candidate": position}
 events = st.one_of(
     st.builds(
         DraftToken,
+        token_id=token_id,
         logprob=number,
-        entropy=st.floats(0, 20) | st.none(),
+        entropy=bits,
         top_tokens=alternatives,
         draft_time_ms=st.floats(0, 1e6),
+        **places,
     ),
     st.builds(
         VerifyResult,
+        draft_token_id=token_id | st.none(),
+        final_token_id=token_id | st.none(),
         draft_logprob=number,
         target_logprob=number,
         final_logprob=number,
-        **{k: st.floats(0, 1) | st.none() for k in ("acceptance_prob", "p", "q", "u", "entropy")},
+        entropy=bits,
+        **{k: share for k in ("acceptance_prob", "p", "q", "u")},
         verify_latency_ms=st.floats(0, 1e6),
         top_tokens=alternatives,
-        candidates=candidates,
+        weighed=weighed,
         overlap=share,
+        **places,
     ),
     st.builds(
         Done,
         total=split,
         guarantee=guarantee,
-        token_ids=st.lists(st.integers(0)).map(tuple),
+        token_ids=st.lists(token_id).map(tuple),
+        **{f"total_{what}": index for what in ("tokens", "accepted", "drafted", "tested", "rounds")},
         **{k: st.floats(0, 1e6) | st.none() for k in ("tokens_per_second", "baseline_tps", "speedup")},
     ),
     st.builds(Error),
@@ -118,28 +127,67 @@ JUDGED = VerifyResult(
 )  # fmt: skip
 
 
-def test_a_judgement_of_an_older_trace_has_no_candidates() -> None:
-    old = {name: value for name, value in to_json(JUDGED).items() if name not in ("candidates", "overlap")}
+def test_a_judgement_of_an_older_trace_has_no_weighed_tokens() -> None:
+    old = {name: value for name, value in to_json(JUDGED).items() if name not in ("weighed", "overlap")}
     read = from_json(json.loads(json.dumps(old)))
-    assert isinstance(read, VerifyResult) and read.candidates == () and read.overlap is None
+    assert isinstance(read, VerifyResult) and read.weighed == () and read.overlap is None
     assert read.u == 0.75
+
+
+def test_weighed_tokens_of_an_older_trace_were_called_candidates() -> None:
+    data = to_json(JUDGED)
+    old = {"candidates" if name == "weighed" else name: value for name, value in data.items() if name != "candidate"}
+    assert from_json(json.loads(json.dumps(old))) == JUDGED
+
+
+@pytest.mark.parametrize(
+    ("way", "plain", "per_call", "place", "today", "kind"),
+    [
+        ("rows", 5.0, None, "here", None, "separate_run"),
+        ("rows", None, None, "here", None, None),
+        ("scoring", 5.0, 2.0, "completions", "scoring", "streaming"),
+        ("prefixes", 2.0, 2.0, "completions", "prefixes", "per_call"),
+    ],
+)
+def test_an_older_start_has_the_place_and_the_kind_of_baseline_it_would_have_today(
+    way: str, plain: float | None, per_call: float | None, place: str, today: str | None, kind: str | None
+) -> None:
+    old = {
+        "type": "run_started", "run_id": "r", "target": "t", "draft": "d", "settings": {}, "guarantee":
+        {"kind": "EXACT", "reason": ""}, "full_rows": True, "vocab_size": 9, "max_context": 9, "prompt_ids": [1],
+        "prompt_text": "", "started_at": 1.0, "baseline_tps": plain, "per_call_tps": per_call, "way": way,
+    }  # fmt: skip
+    read = from_json(old)
+    assert isinstance(read, RunStarted)
+    assert (read.place, read.way, read.baseline_kind, read.engine) == (place, today, kind, "")
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        {"candidates": 5},
-        {"candidates": None},
-        {"candidates": [[1, "a", 0.5]]},
-        {"candidates": [[1, "a", 0.5, 0.5, 0.5]]},
-        {"candidates": [["1", "a", 0.5, 0.5]]},
-        {"candidates": [[True, "a", 0.5, 0.5]]},
-        {"candidates": [[1, None, 0.5, 0.5]]},
-        {"candidates": [[1, "a", "0.5", 0.5]]},
-        {"candidates": [[1, "a", 0.5, 1.5]]},
-        {"candidates": [[1, "a", -0.1, 0.5]]},
-        {"candidates": [[1, "a", math.nan, 0.5]]},
-        {"candidates": ["abcd"]},
+        {"position": -1},
+        {"position": 5_000_000},
+        {"index": -1},
+        {"round": 10**12},
+        {"candidate": -1},
+        {"status": "nonsense"},
+        {"draft_token_id": -3},
+        {"entropy": "1"},
+        {"final_token_bytes": "xyz"},
+        {"final_token_bytes": 5},
+        {"draft_logprob": "-1"},
+        {"weighed": 5},
+        {"weighed": None},
+        {"weighed": [[1, "a", 0.5]]},
+        {"weighed": [[1, "a", 0.5, 0.5, 0.5]]},
+        {"weighed": [["1", "a", 0.5, 0.5]]},
+        {"weighed": [[True, "a", 0.5, 0.5]]},
+        {"weighed": [[1, None, 0.5, 0.5]]},
+        {"weighed": [[1, "a", "0.5", 0.5]]},
+        {"weighed": [[1, "a", 0.5, 1.5]]},
+        {"weighed": [[1, "a", -0.1, 0.5]]},
+        {"weighed": [[1, "a", math.nan, 0.5]]},
+        {"weighed": ["abcd"]},
         {"top_tokens": [[1, "a", -0.5, None]]},
         {"top_tokens": [[1, "a", -0.5, math.nan]]},
         {"top_tokens": [[1, 2, -0.5, 0.5]]},
@@ -153,7 +201,7 @@ def test_a_judgement_of_an_older_trace_has_no_candidates() -> None:
         {"overlap": math.inf},
     ],
 )
-def test_damaged_candidates_are_refused(damage: dict[str, object]) -> None:
+def test_damaged_fields_are_refused(damage: dict[str, object]) -> None:
     with pytest.raises(TraceError, match="verify_result event is malformed"):
         from_json({**to_json(JUDGED), **damage})
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from specviz.core import settings
+from specviz.core import names
 from specviz.core.connection import Secret
 from specviz.core.errors import SettingsError
-from specviz.core.settings import ENVIRONMENT, SECRETS, Settings, draft_name, split_draft
+from specviz.core.names import draft_name
+from specviz.core.settings import ENVIRONMENT, SECRETS, Settings
 from specviz.setup.environment import environment, secrets
 
 
@@ -163,15 +164,10 @@ def test_draft_names_behind_lookup() -> None:
     assert [draft_name(n) for n in ("ngram+toy", " ngram+smollm2-draft", "ngram+model:x", "ngram+org/name")] == [
         "ngram+toy", "ngram+model:smollm2-draft", "ngram+model:x", "ngram+model:org/name",
     ]  # fmt: skip
-    assert split_draft("ngram+model:x") == (True, "model:x") and split_draft("model:ngram+x") == (
-        False,
-        "model:ngram+x",
-    )
-    assert split_draft("ngram") == (False, "ngram")
 
 
 def test_a_draft_that_nobody_chose_is_the_targets_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"local:small": "ngram+model:its-draft"})
+    monkeypatch.setattr(names, "_DEFAULT_DRAFTS", {"local:small": "ngram+model:its-draft"})
     assert Settings(target="local:small").draft == "ngram+model:its-draft"
     assert Settings(target="local:large").draft == "ngram"
     assert Settings(target="local:small", draft="ngram").draft == "ngram"

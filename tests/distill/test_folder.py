@@ -9,13 +9,13 @@ import pytest
 
 from specviz.core.acceptance import AcceptanceFigure
 from specviz.core.errors import SettingsError, UnsupportedModelError
+from specviz.core.provenance import versions
 from specviz.core.vocabulary import Vocabulary
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.card import Training, describe
 from specviz.distill.folder import finish
 from specviz.engines.distilled import Description, DraftVocabulary
-from specviz.record.provenance import versions
 from specviz.setup.loading import load_draft
 
 TARGET = Vocabulary("byte-level BPE", tuple(f"t{i}" for i in range(100)), 1)

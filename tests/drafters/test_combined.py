@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
+from specviz.core.noise import Noise
 from specviz.core.ports import Candidate
 from specviz.core.settings import Sampling
 from specviz.drafters.combined import CombinedDrafter
@@ -39,7 +39,7 @@ def combined(min_confidence: float = 0.0, max_context: int | None = None, **opti
 
 
 def propose(drafter: CombinedDrafter, context: Sequence[int], k: int = 4, temperature: float = 0.0) -> Candidate:
-    [proposal] = drafter.propose(context, k, Sampling(temperature), np.random.default_rng(0))
+    proposal = drafter.propose(context, k, Sampling(temperature), Noise(0)).first
     return proposal
 
 
@@ -61,7 +61,7 @@ def test_its_name_says_both() -> None:
 def test_without_a_match_the_model_drafts_as_alone() -> None:
     drafter = combined()
     proposal = propose(drafter, [7, 3])
-    alone = drafter._model.propose([7, 3], 4, Sampling(), np.random.default_rng(0))[0]
+    alone = drafter._model.propose([7, 3], 4, Sampling(), Noise(0)).first
     assert proposal.token_ids == alone.token_ids == (4, 5, 6, 7) and sources(proposal) == "mmmm"
     assert proposal.logprobs == alone.logprobs and proposal.alternatives == alone.alternatives
 
@@ -115,10 +115,10 @@ def test_a_drafted_stop_ends_the_draft() -> None:
 def test_a_full_model_leaves_the_copies_and_says_so_where_there_are_none() -> None:
     limited = combined(max_context=8)
     assert propose(limited, [1, 2, 3, 9, 9, 4, 0, 1, 2, 3]).token_ids == (9, 9, 4, 0)
-    proposal = propose(limited, [0, 2, 4, 6, 8, 1, 3, 5, 7])
-    assert proposal.token_ids == () and "context of 8 tokens is full" in proposal.note
-    proposal = propose(limited, [0, 2, 4, 6, 1, 5])
-    assert len(proposal.token_ids) == 2 and "full" in proposal.note
+    draft = limited.propose([0, 2, 4, 6, 8, 1, 3, 5, 7], 4, Sampling(), Noise(0))
+    assert draft.candidates == () and "context of 8 tokens is full" in draft.note
+    draft = limited.propose([0, 2, 4, 6, 1, 5], 4, Sampling(), Noise(0))
+    assert len(draft.first) == 2 and "full" in draft.note
 
 
 @pytest.mark.parametrize(("bar", "expected"), [(0.0, "mccccc"), (0.5, "mcc"), (0.7, "mc"), (0.8, "m")])

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
+from specviz.core.noise import Noise
 from specviz.core.ports import Drafter
 from specviz.core.settings import Sampling
 from specviz.drafters.ngram import NgramDrafter
@@ -33,7 +33,7 @@ def drafter(request: pytest.FixtureRequest) -> Drafter:
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 @pytest.mark.parametrize("k", [1, 4, 16])
 def test_each_token_comes_with_the_q_it_was_drawn_from(drafter: Drafter, k: int, temperature: float) -> None:
-    [proposal] = drafter.propose(CONTEXT, k, Sampling(temperature), np.random.default_rng(0))
+    proposal = drafter.propose(CONTEXT, k, Sampling(temperature), Noise(0)).first
     size = len(proposal.token_ids)
     assert size <= k
     lengths = {len(x) for x in (proposal.q, proposal.logprobs, proposal.entropies, proposal.alternatives)}
@@ -45,14 +45,14 @@ def test_each_token_comes_with_the_q_it_was_drawn_from(drafter: Drafter, k: int,
 
 def test_equal_seeds_give_equal_drafts_and_the_context_is_left_alone(drafter: Drafter) -> None:
     before = list(CONTEXT)
-    first, again = (drafter.propose(CONTEXT, 6, Sampling(1.5), np.random.default_rng(0))[0] for _ in range(2))
+    first, again = (drafter.propose(CONTEXT, 6, Sampling(1.5), Noise(0)).first for _ in range(2))
     drafter.reset()
-    third = drafter.propose(CONTEXT, 6, Sampling(1.5), np.random.default_rng(0))[0]
+    third = drafter.propose(CONTEXT, 6, Sampling(1.5), Noise(0)).first
     assert first.token_ids == again.token_ids == third.token_ids and before == CONTEXT
 
 
 def test_it_has_a_name_and_says_why_it_stopped(drafter: Drafter) -> None:
     assert drafter.name
     if drafter.max_context is not None and drafter.max_context <= len(CONTEXT):
-        [proposal] = drafter.propose(CONTEXT, 4, Sampling(), np.random.default_rng(0))
-        assert proposal.token_ids == () and "full" in proposal.note
+        draft = drafter.propose(CONTEXT, 4, Sampling(), Noise(0))
+        assert draft.candidates == () and "full" in draft.note

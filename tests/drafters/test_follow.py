@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from specviz.core.noise import Noise
 from specviz.core.ports import Drafter, Followable, Step
 from specviz.core.sampling import to_probs
 from specviz.core.settings import Sampling
@@ -62,7 +63,7 @@ def test_at_temperature_0_it_follows_what_it_proposes(name: str, k: int) -> None
     for text in TEXTS:
         steps_at = drafter.follow(text, start, greedy)
         for at in range(len(text) - start):
-            [proposal] = other.propose(text[: start + at], k, greedy, np.random.default_rng(0))
+            proposal = other.propose(text[: start + at], k, greedy, Noise(0)).first
             steps, theirs, own = steps_at(at, k), proposal.token_ids, text[start + at :]
             equal = next((j for j, (a, b) in enumerate(zip(theirs, own, strict=False)) if a != b), None)
             if equal is None:
@@ -96,7 +97,7 @@ def test_above_temperature_0_a_step_has_the_q_that_is_drawn_from(name: str) -> N
     for at in range(80):
         for j, step in enumerate(steps_at(at, 4)):
             ids = text[: len(PROMPT) + at + j]
-            [proposal] = other.propose(ids, 1, sampling, np.random.default_rng(0))
+            proposal = other.propose(ids, 1, sampling, Noise(0)).first
             np.testing.assert_allclose(step.q.dense(400), proposal.q[0].dense(400))
             assert not step.copied
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from specviz.core.noise import Noise
 from specviz.core.ports import Candidate
 from specviz.core.sampling import to_probs
 from specviz.core.settings import Sampling
@@ -16,7 +17,7 @@ CONTEXT = TOKENIZER.encode("the draft reads and writes the draft")
 
 
 def propose(drafter: ModelDrafter, k: int = 6, sampling: Sampling = GREEDY, seed: int = 0) -> Candidate:
-    [proposal] = drafter.propose(CONTEXT, k, sampling, np.random.default_rng(seed))
+    proposal = drafter.propose(CONTEXT, k, sampling, Noise(seed)).first
     return proposal
 
 
@@ -30,7 +31,7 @@ def letters(probs: list[float], tokens: list[int], **options: object) -> ModelDr
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_everything_in_a_proposal_speaks_of_the_targets_tokens(temperature: float) -> None:
-    [proposal] = letters([0.2, 0.7, 0.1], [1, 4, 8]).propose([0], 3, Sampling(temperature), np.random.default_rng(1))
+    proposal = letters([0.2, 0.7, 0.1], [1, 4, 8]).propose([0], 3, Sampling(temperature), Noise(1)).first
     assert set(proposal.token_ids) <= {1, 4, 8}
     for token, q, logprob, best in zip(
         proposal.token_ids, proposal.q, proposal.logprobs, proposal.alternatives, strict=True
@@ -66,19 +67,15 @@ def test_equal_draws_with_and_without_a_map_of_all_tokens() -> None:
 
 
 def test_a_draft_ends_at_a_stop_of_the_target() -> None:
-    [proposal] = letters([0.1, 0.8, 0.1], [1, 4, 8], stop_ids=frozenset({4})).propose(
-        [0], 5, Sampling(), np.random.default_rng(0)
-    )
+    proposal = letters([0.1, 0.8, 0.1], [1, 4, 8], stop_ids=frozenset({4})).propose([0], 5, Sampling(), Noise(0)).first
     assert proposal.token_ids == (4,)
-    [proposal] = letters([0.1, 0.8, 0.1], [1, 4, 8], stop_ids=frozenset({1})).propose(
-        [0], 5, Sampling(), np.random.default_rng(0)
-    )
+    proposal = letters([0.1, 0.8, 0.1], [1, 4, 8], stop_ids=frozenset({1})).propose([0], 5, Sampling(), Noise(0)).first
     assert proposal.token_ids == (4,) * 5
 
 
 def test_the_limit_is_one_of_target_ids() -> None:
     drafter = letters([0.1, 0.2, 0.7], [1, 4, 8], vocab_limit=8)
-    [proposal] = drafter.propose([0], 40, Sampling(1.0), np.random.default_rng(0))
+    proposal = drafter.propose([0], 40, Sampling(1.0), Noise(0)).first
     assert set(proposal.token_ids) == {1, 4}
     assert proposal.q[0].prob(4) == pytest.approx(2 / 3)
 
@@ -94,7 +91,7 @@ def certain(probability: float) -> list[list[float]]:
 
 def length(table: list[list[float]], bar: float, k: int = 16, sampling: Sampling = GREEDY) -> int:
     drafter = ModelDrafter("sure", MarkovScorer(table), LetterTokenizer(), min_confidence=bar)
-    [proposal] = drafter.propose([0], k, sampling, np.random.default_rng(0))
+    proposal = drafter.propose([0], k, sampling, Noise(0)).first
     return len(proposal.token_ids)
 
 
@@ -132,8 +129,19 @@ def test_no_row_is_paid_for_that_cannot_help() -> None:
             return super().score(token_ids, rows)
 
     drafter = ModelDrafter("sure", Counting(certain(0.4)), LetterTokenizer(), min_confidence=0.5)
-    drafter.propose([0], 8, Sampling(), np.random.default_rng(0))
+    drafter.propose([0], 8, Sampling(), Noise(0))
     assert calls == [1]
+
+
+class Opened(Noise):
+    """Noise whose stream can be looked at afterwards."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        object.__setattr__(self, "rng", super().draft())
+
+    def draft(self, candidate: int = 0) -> np.random.Generator:
+        return self.rng  # type: ignore[attr-defined,no-any-return]
 
 
 def test_where_a_draft_ends_depends_on_nothing_that_was_drawn_there() -> None:
@@ -142,13 +150,12 @@ def test_where_a_draft_ends_depends_on_nothing_that_was_drawn_there() -> None:
     ends: dict[tuple[int, ...], bool] = {}
     spent = set()
     for seed in range(300):
-        rng = np.random.default_rng(seed)
-        [proposal] = drafter.propose(CONTEXT, 6, Sampling(1.0), rng)
-        ids = proposal.token_ids
+        noise = Opened(seed)
+        ids = drafter.propose(CONTEXT, 6, Sampling(1.0), noise).first.token_ids
         for n in range(1, len(ids) + 1):
             if n < 6:
                 assert ends.setdefault(ids[:n], n == len(ids)) == (n == len(ids))
-        fresh = np.random.default_rng(seed)
+        fresh = Noise(seed).draft()
         fresh.random(len(ids))
-        spent.add(rng.random() == fresh.random())
+        spent.add(noise.rng.random() == fresh.random())
     assert set(ends.values()) == {True, False} and spent == {True}

@@ -1,16 +1,16 @@
 """Prompt lookup."""
 
-import numpy as np
 import pytest
 
 from specviz.core.errors import SettingsError
+from specviz.core.noise import Noise
 from specviz.core.settings import Sampling
 from specviz.drafters.ngram import NgramDrafter
 
 
 def propose(context: list[int], k: int = 4, **options: object) -> tuple[int, ...]:
     drafter = NgramDrafter(**options)  # type: ignore[arg-type]
-    [proposal] = drafter.propose(context, k, Sampling(0.8), np.random.default_rng(0))
+    proposal = drafter.propose(context, k, Sampling(0.8), Noise(0)).first
     assert all(row.prob(t) == 1.0 for row, t in zip(proposal.q, proposal.token_ids, strict=True))
     return proposal.token_ids
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,10 +11,10 @@ import pytest
 from specviz.core.connection import Secret
 from specviz.core.errors import RunError, UnknownModelError, UnreachableError
 from specviz.core.pair import Pair
-from specviz.core.ports import OnProgress, Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
 from specviz.host.check import Check
-from specviz.host.thread import ModelHost
+from specviz.host.models import ModelHost
 from specviz.setup.catalog import Builder, check
 
 TOY = Settings(target="toy", draft="toy", max_tokens=20)
@@ -30,11 +30,9 @@ class Gate:
         self.failure: Exception | None = None
         self.closed = 0
 
-    def build(
-        self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool], key: Secret | None = None
-    ) -> Pair:
+    def build(self, settings: Settings, wait: Wait, key: Secret | None = None) -> Pair:
         self.built.append((settings, key))
-        on_progress(Progress("Waiting"))
+        wait.on_progress(Progress("Waiting"))
         self.reached.set()
         assert self.open.wait(PATIENCE_S)
         if self.failure is not None:

@@ -20,10 +20,11 @@ import pytest
 from specviz.cli import main
 from specviz.core.connection import Secret
 from specviz.core.events import to_json
+from specviz.core.ports import Wait
 from specviz.core.settings import Settings
 from specviz.engines.toy import ToyScorer, ToyTokenizer
+from specviz.host.models import ModelHost
 from specviz.host.run import Run
-from specviz.host.thread import ModelHost
 from specviz.setup import catalog
 from specviz.ui.catalog import AppCatalog
 from tests.targets.completions.toyserver import ToyServer, serve
@@ -258,7 +259,7 @@ def test_the_text_of_an_error(status: int, monkeypatch: pytest.MonkeyPatch) -> N
             catalog.probe_target(
                 Settings(target="openai:toy", draft="ngram", tokenizer="toy"),
                 variables,
-                cancelled=lambda: next(stopped) > 400,
+                wait=Wait(cancelled=lambda: next(stopped) > 400),
             )
     error: BaseException | None = caught.value
     assert error is not None and caught.value.message

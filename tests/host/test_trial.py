@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import RunError, StoppedError
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Sampling, Settings
 from specviz.host.trial import STREAMED, TOKENS, try_draft, try_target
 from specviz.setup.catalog import Builder
@@ -41,10 +41,10 @@ class Broken(Streams):
 
 def test_a_target_says_its_first_words_with_figures() -> None:
     seen: list[Progress] = []
-    tried = try_target(Builder().build(TOY).target, TOY, seen.append)
+    tried = try_target(Builder().build(TOY).target, TOY, Wait(seen.append))
     assert tried.what == "target" and tried.name == "toy" and tried.text
     assert tried.latency_ms > 0 and tried.tokens_per_second > 0
-    assert str(tried.guarantee) == "EXACT" and tried.way == "rows" and tried.findings is None
+    assert str(tried.guarantee) == "EXACT" and tried.way is None and tried.findings is None
     assert [p.done for p in seen][:2] == [0, 1] and max(p.done for p in seen) <= TOKENS
 
 
@@ -85,8 +85,8 @@ def test_a_draft_that_drafts_nothing_says_so_and_has_no_speed() -> None:
 def test_a_trial_can_be_stopped() -> None:
     pair = Builder().build(TOY)
     for trial in (
-        lambda: try_target(pair.target, TOY, cancelled=lambda: True),
-        lambda: try_draft(pair.drafter, pair.target, TOY, cancelled=lambda: True),
+        lambda: try_target(pair.target, TOY, Wait(cancelled=lambda: True)),
+        lambda: try_draft(pair.drafter, pair.target, TOY, Wait(cancelled=lambda: True)),
     ):
         with pytest.raises(StoppedError):
             trial()

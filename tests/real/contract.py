@@ -14,10 +14,11 @@ import numpy as np
 
 from specviz.core.decoding import autoregressive, speculative
 from specviz.core.events import Done, Error, Event, GuaranteeKind, Metrics, VerifyResult, Way
-from specviz.core.ports import Candidate, Capabilities, Drafter, Target, Tokenizer
+from specviz.core.noise import Noise
+from specviz.core.ports import Capabilities, Draft, Drafter, Target, Tokenizer
 from specviz.core.sampling import Row, draw
 from specviz.core.settings import Sampling, Settings
-from specviz.drafters.block import Drafted, proposal_of
+from specviz.drafters.block import Drafted, draft_of
 from specviz.drafters.ngram import NgramDrafter
 from specviz.targets.completions.target import RemoteTarget
 from specviz.targets.completions.values import Completions, Findings
@@ -80,7 +81,7 @@ def reference(target: Target, prompt: Prompt) -> Reference:
     """What plain decoding gives."""
     ids = prompt.ids(target.tokenizer)
     settings = Settings(draft="none", max_tokens=prompt.tokens)
-    events = list(autoregressive(target, ids, settings, np.random.default_rng(0)))
+    events = list(autoregressive(target, ids, settings, seed=0))
     tops = [e.top_tokens[:2] for e in events if isinstance(e, VerifyResult)]
     return Reference(
         tuple(ids),
@@ -100,14 +101,12 @@ class ScriptedDrafter:
         self.name = "scripted"
         self._known, self._stop_ids = known, stop_ids
 
-    def propose(
-        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Candidate]:
-        """One candidate; behind the end of the script it is empty."""
-        at = len(context_ids) - len(self._known.prompt_ids)
+    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+        """One candidate; none behind the end of the script."""
+        at, rng = len(context_ids) - len(self._known.prompt_ids), noise.draft()
         drafted = [self._token(i, sampling, rng) for i in range(at, min(at + k, len(self._known.token_ids)))]
         ends = next((i + 1 for i, d in enumerate(drafted) if d.token_id in self._stop_ids), len(drafted))
-        return [proposal_of(drafted[:ends])]
+        return draft_of(self.name, drafted[:ends])
 
     def reset(self) -> None:
         """Nothing is kept."""
@@ -161,7 +160,9 @@ def scenarios(ways: Sequence[Way]) -> Iterator[Scenario]:
 def remote(api: Completions, findings: Findings, tokens: ModelTokens, scenario: Scenario) -> RemoteTarget:
     """The target, forced into the scenario's way."""
     settings = scenario.settings
-    limits = Capabilities(False, tokens.vocab_size, findings.max_context or CONTEXT_UNKNOWN, tokens.stop_ids)
+    limits = Capabilities(
+        tokens.vocab_size, findings.max_context or CONTEXT_UNKNOWN, tokens.stop_ids, place="completions"
+    )
     return RemoteTarget(
         "openai:real", api, findings, tokens, limits, scenario.way, settings.sampling, settings.acceptance_rule
     )
@@ -171,8 +172,7 @@ def run(scenario: Scenario, target: RemoteTarget, known: Reference) -> list[Even
     """The whole run; every random number is the seed's."""
     stops = target.capabilities.stop_ids
     drafter: Drafter = ScriptedDrafter(known, stops) if scenario.draft == "scripted" else NgramDrafter(stop_ids=stops)
-    rng = np.random.default_rng(SEED)
-    return list(speculative(drafter, target, known.prompt_ids, scenario.settings, rng))
+    return list(speculative(drafter, target, known.prompt_ids, scenario.settings))
 
 
 def done(events: Sequence[Event]) -> Done:

@@ -113,6 +113,7 @@ class Recording:
     model: the name that requests ask for. findings: of the probe.
     references: the local target's greedy text per prompt.
     outcomes: by scenario. exchanges: in order; their parts are "probe", "stream" and the names of scenarios.
+    streams: drafter and rule drew from streams of their own, by round. Until specviz 0.2 one generator served both.
     """
 
     server: str
@@ -122,6 +123,7 @@ class Recording:
     outcomes: dict[str, Outcome]
     tokenizer: dict[str, Any]
     exchanges: tuple[Exchange, ...]
+    streams: bool = True
 
     def part(self, name: str) -> list[Exchange]:
         """The exchanges of one part."""
@@ -152,4 +154,5 @@ def read(server: str) -> Recording:
         {name: Outcome(**(o | {"token_ids": tuple(o["token_ids"])})) for name, o in head["outcomes"].items()},
         head["tokenizer"],
         tuple(Exchange(*line) for line in lines),
+        head.get("streams", False),
     )

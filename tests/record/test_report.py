@@ -42,7 +42,12 @@ def test_what_no_round_counted_is_none() -> None:
 
 def test_a_local_run_says_nothing_of_servers() -> None:
     data = summary(Story().round(["a"], 1, "b").round(["a"], 1, "b").done().state())
-    assert data["way"] == "rows" and data["baseline"] == "plain decoding" and data["requests"] is None
+    assert (
+        data["way"] is None
+        and data["place"] == "here"
+        and data["baseline"] == "plain decoding"
+        and data["requests"] is None
+    )
     assert data["per_call_tokens_per_second"] is data["speedup_per_call"] is None
     assert data["time_ms"]["call"] == 0.0
 
@@ -93,7 +98,7 @@ def far(**options: Any) -> Story:
 def test_a_run_behind_a_simulated_network_says_so_and_has_both_baselines() -> None:
     data = summary(far().state())
     assert (data["simulated_rtt_ms"], data["simulated_jitter_ms"]) == (80.0, 20.0)
-    assert data["baseline"] == "plain decoding without the network" and data["way"] == "rows"
+    assert data["baseline"] == "plain decoding without the network" and data["way"] is None
     assert data["speedup"] == pytest.approx(2 / 0.13 / 20) and data["speedup_per_call"] == pytest.approx(2 / 0.13 / 8)
     assert data["time_ms"]["network"] == 240.0
     assert summary(Story().state())["simulated_rtt_ms"] == 0.0
@@ -102,13 +107,13 @@ def test_a_run_behind_a_simulated_network_says_so_and_has_both_baselines() -> No
 def test_the_summary_in_words_names_the_simulated_network_beside_the_speed(capsys: pytest.CaptureFixture[str]) -> None:
     print_summary(far().state())
     *_, network, speed = capsys.readouterr().err.splitlines()
-    assert network == "simulated network: 80 ms ± 20 ms in front of every call"
+    assert network == "simulated network: 80 ms ± 20 ms before every call"
     assert speed == (
         "15.4 tokens/s over 4 tokens, 20.0 in plain decoding without the network: 0.77 x, slower than plain decoding "
         "without the network; 8.0 with one call per token: 1.92 x one call per token"
     )
     print_summary(far(per_call_tps=None, network=(80.0, 0.0)).state())
     said = capsys.readouterr().err
-    assert "simulated network: 80 ms in front" in said and "one call per token" not in said
+    assert "simulated network: 80 ms before" in said and "one call per token" not in said
     print_summary(Story().state())
     assert "network" not in capsys.readouterr().err

@@ -2,11 +2,10 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from specviz.core.decoding import speculative
-from specviz.core.events import Guarantee, TimeSplit, Way
+from specviz.core.events import BaselineKind, Guarantee, TimeSplit
 from specviz.core.settings import Settings
 from specviz.core.tally import WINDOW, Tally, rate
 from specviz.record.state import RunState
@@ -55,7 +54,7 @@ def test_a_slower_run_says_so() -> None:
 def run_state(k: int = 4) -> tuple[RunState, list[int]]:
     state, logs = RunState(), []
     prompt = TOKENIZER.encode("the draft")
-    for event in speculative(toy_draft(), toy_target(), prompt, Settings(k=k, max_tokens=80), np.random.default_rng(0)):
+    for event in speculative(toy_draft(), toy_target(), prompt, Settings(k=k, max_tokens=80), seed=0):
         state.apply(event)
         logs.append(len(state.log))
     return state, logs
@@ -90,9 +89,9 @@ def test_what_a_decision_was_between_stands_at_its_node() -> None:
     state, _ = run_state()
     for node in state.nodes:
         tested = node.status in ("accepted", "rejected")
-        assert (node.overlap is not None) == tested and bool(node.candidates) == (tested or node.status == "bonus")
-        if node.candidates:
-            own = next(c for c in node.candidates if c.token_id == node.token_id)
+        assert (node.overlap is not None) == tested and bool(node.weighed) == (tested or node.status == "bonus")
+        if node.weighed:
+            own = next(c for c in node.weighed if c.token_id == node.token_id)
             assert (own.p, own.q) == (node.p, node.q)
 
 
@@ -106,19 +105,20 @@ def test_what_no_round_knows_is_unknown_in_the_sum_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "tps", "per_call", "kind"),
+    ("kind", "words"),
     [
-        ("rows", 5.0, None, "plain decoding"),
-        ("scoring", 5.0, 2.0, "streaming"),
-        ("scoring", 2.0, 2.0, "one call per token"),
-        ("scoring", None, None, "streaming"),
+        (None, "plain decoding"),
+        ("separate_run", "plain decoding"),
+        ("streaming", "streaming"),
+        ("per_call", "one call per token"),
     ],
 )
-def test_what_a_run_is_compared_with(way: Way, tps: float | None, per_call: float | None, kind: str) -> None:
+def test_what_a_run_is_compared_with(kind: BaselineKind | None, words: str) -> None:
     state, _ = run_state()
     assert state.started is not None
-    state.started = dataclasses.replace(state.started, way=way, baseline_tps=tps, per_call_tps=per_call)
-    assert state.baseline == kind
+    # The same speed twice says nothing: only the recorded kind does.
+    state.started = dataclasses.replace(state.started, baseline_kind=kind, baseline_tps=2.0, per_call_tps=2.0)
+    assert state.baseline == words
 
 
 def test_behind_a_simulated_network_a_run_is_compared_with_what_is_on_this_side_of_it() -> None:

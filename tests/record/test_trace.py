@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from specviz.core.decoding import speculative
@@ -30,7 +29,7 @@ SETTINGS = Settings(max_tokens=40, target="toy", draft="toy")
 @pytest.fixture
 def events() -> list[Event]:
     prompt = TOKENIZER.encode("the draft")
-    return list(speculative(toy_draft(), toy_target(), prompt, SETTINGS, np.random.default_rng(0)))
+    return list(speculative(toy_draft(), toy_target(), prompt, SETTINGS, seed=0))
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def test_any_cut_behind_the_header_gives_the_complete_lines(tmp_path: Path) -> N
     prompt = "the é 😀"
     events: list[Event] = list(
         speculative(
-            toy_draft(), toy_target(), TOKENIZER.encode(prompt), Settings(max_tokens=2), np.random.default_rng(0),
+            toy_draft(), toy_target(), TOKENIZER.encode(prompt), Settings(max_tokens=2), seed=0,
             prompt_text=prompt,
         )
     )  # fmt: skip
@@ -127,7 +126,7 @@ def test_a_disk_that_fills_in_the_middle_is_one_error(tmp_path: Path, events: li
         (b"\xff\xfe\x00\n", "Line 1"),
         (b'{"type": "header", "schema": 1}\n' + b"[" * 200_000 + b"\n", "Line 2"),
         (b'{"type": "header", "schema": 1}\n{"type": "metrics", "round": ' + b"9" * 5000 + b"}\n", "Line 2"),
-        (b'{"type": "header", "schema": 1}\n{"type": "error", "kind": "k", "message": 3}\n', "message is 3"),
+        (b'{"type": "header", "schema": 1}\n{"type": "error", "kind": "k", "message": 3}\n', r"\$\.message"),
         (b'{"type": "header", "schema": 1}\n{"type": "later"}\n', "Unknown event"),
     ],
 )
@@ -160,7 +159,7 @@ def test_kill_9_leaves_every_complete_round(tmp_path: Path) -> None:
     """A run that is killed between two lines: what was flushed is whole rounds, and reads back."""
     path = tmp_path / "killed.jsonl"
     code = f"""
-import time, numpy as np
+import time
 from pathlib import Path
 from specviz.record import trace
 from specviz.core.decoding import speculative
@@ -168,8 +167,7 @@ from tests.toys import TOKENIZER, toy_draft, toy_target
 from specviz.core.settings import Settings
 s = Settings(max_tokens=1000)
 with trace.TraceWriter(Path({str(path)!r}), s) as w:
-    for e in speculative(toy_draft(), toy_target(stop_ids=frozenset()), TOKENIZER.encode("the"), s,
-                         np.random.default_rng(0)):
+    for e in speculative(toy_draft(), toy_target(stop_ids=frozenset()), TOKENIZER.encode("the"), s):
         w.write(e)
         if e.type == "metrics":
             print(e.round, flush=True)
@@ -207,7 +205,7 @@ def test_a_secret_of_digits_leaves_numbers_alone(events: list[Event]) -> None:
 def test_a_simulated_network_is_said_in_the_header_and_where_the_run_starts() -> None:
     settings = dataclasses.replace(SETTINGS, max_tokens=4, simulated_rtt_ms=2.0, simulated_jitter_ms=0.5)
     target = SimulatedNetwork(toy_target(), 2.0, 0.5)
-    events = list(speculative(toy_draft(), target, TOKENIZER.encode("the"), settings, np.random.default_rng(0)))
+    events = list(speculative(toy_draft(), target, TOKENIZER.encode("the"), settings, seed=0))
     recording = trace.parse(trace.lines(settings, events))
     assert list(recording.events) == events
     assert recording.header["settings"]["simulated_rtt_ms"] == 2.0

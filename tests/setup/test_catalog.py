@@ -14,7 +14,7 @@ import pytest
 from specviz.core.decoding import autoregressive, speculative
 from specviz.core.errors import PairingError, SpecvizError, StoppedError, UnknownModelError, UnsupportedModelError
 from specviz.core.events import Done, DraftToken, RunStarted
-from specviz.core.ports import Distant
+from specviz.core.ports import Distant, Wait
 from specviz.core.settings import Settings
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.engines.toy import ToyTokenizer
@@ -23,6 +23,7 @@ from specviz.setup.catalog import Builder, CatalogEntry, check
 from specviz.store import sources
 from tests.engines.tiny import write_tiny_model
 from tests.engines.tiny_distilled import write_tiny_distilled
+from tests.toys import asked
 
 TOY = ToyTokenizer()
 KEPT = [i for i in range(TOY.end_id + 1) if i % 4]
@@ -149,12 +150,12 @@ def test_a_damaged_folder_is_refused_before_any_work(toys_draft: Path, tmp_path:
 def run(builder: Builder, settings: Settings, prompt: str = "the draft reads and writes the draft") -> list[object]:
     pair = builder.build(settings)
     ids = pair.target.tokenizer.encode(prompt)
-    return list(speculative(pair.drafter, pair.target, ids, settings, np.random.default_rng(0)))
+    return list(speculative(pair.drafter, pair.target, ids, settings, seed=0))
 
 
 def plain(builder: Builder, settings: Settings, prompt: str = "the draft reads and writes the draft") -> Done:
     target = builder.build(settings).target
-    *_, last = autoregressive(target, target.tokenizer.encode(prompt), settings, np.random.default_rng(0))
+    *_, last = autoregressive(target, target.tokenizer.encode(prompt), settings, seed=0)
     assert isinstance(last, Done)
     return last
 
@@ -253,12 +254,14 @@ def test_a_network_goes_in_front_of_the_target_and_the_models_stay_loaded(builde
     assert not isinstance(builder.build(near).target, Distant)
     loaded = dict(builder._loaded)
     far = replace(near, simulated_rtt_ms=80.0, simulated_jitter_ms=20.0)
-    pair = builder.build(far, cancelled=lambda: True)
+    pair = builder.build(far, Wait(cancelled=lambda: True))
     assert isinstance(pair.target, Distant) and not isinstance(pair.target.near, Distant)
-    assert (pair.target.rtt_ms, pair.target.jitter_ms, pair.target.name) == (80.0, 20.0, near.target)
+    assert pair.target.name == near.target
+    limits = pair.target.capabilities
+    assert (limits.simulated_rtt_ms, limits.simulated_jitter_ms) == (80.0, 20.0)
     assert builder._loaded == loaded
     with pytest.raises(StoppedError):
-        pair.target.verify([0], [], far.sampling, far.acceptance_rule, np.random.default_rng(0))
+        pair.target.verify(asked([0], [], far.sampling, far.acceptance_rule, 0))
 
 
 def test_the_delays_have_the_seed_of_the_run(builder: Builder) -> None:

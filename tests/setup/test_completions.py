@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from specviz.core.connection import Secret
@@ -25,7 +24,7 @@ from specviz.core.errors import (
 )
 from specviz.core.events import Done, RunStarted
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.engines.toy import ToyScorer, ToyTokenizer
@@ -71,8 +70,7 @@ def remote(draft: str = "ngram", **options: Any) -> Settings:
 def run(pair: Pair, settings: Settings) -> list[Any]:
     try:
         ids = pair.target.tokenizer.encode(PROMPT)
-        rng = np.random.default_rng(settings.seed)
-        return list(speculative(pair.drafter, pair.target, ids, settings, rng))
+        return list(speculative(pair.drafter, pair.target, ids, settings))
     finally:
         pair.close()
 
@@ -80,7 +78,7 @@ def run(pair: Pair, settings: Settings) -> list[Any]:
 def greedy_ids(tokens: int) -> tuple[int, ...]:
     settings = Settings(target="toy", draft="none", max_tokens=tokens)
     target = Builder().build(settings).target
-    *_, last = autoregressive(target, TOY.encode(PROMPT), settings, np.random.default_rng(0))
+    *_, last = autoregressive(target, TOY.encode(PROMPT), settings, seed=0)
     assert isinstance(last, Done)
     return last.token_ids
 
@@ -191,7 +189,7 @@ def test_greedy_text_is_the_toys_own_whatever_the_server_can_do(dialect: str, dr
         events = run(Builder({"TARGET_BASE_URL": url}).build(settings), settings)
     assert isinstance(events[-1], Done), events[-1]
     assert events[-1].token_ids == greedy_ids(24) and events[-1].guarantee.kind == "EXACT"
-    assert isinstance(events[0], RunStarted) and events[0].target == "openai:toy" and not events[0].full_rows
+    assert isinstance(events[0], RunStarted) and events[0].place == "completions"
     way = {"vllm": "scoring", "sglang": "scoring", "llamacpp": "prefixes"}.get(dialect, "generating")
     assert events[0].way == way
 
@@ -226,7 +224,7 @@ def test_a_server_is_tried_out_once(served: tuple[ToyServer, str]) -> None:
     toy, url = served
     builder = Builder({"TARGET_BASE_URL": url})
     seen: list[Progress] = []
-    builder.build(remote(), seen.append).close()
+    builder.build(remote(), Wait(seen.append)).close()
     assert toy.requests and f"Trying out what {url} can do" in [p.what for p in seen]
     asked = len(toy.requests)
     builder.build(remote("toy", temperature=1.0)).close()
@@ -291,7 +289,7 @@ def test_what_fails_behind_the_connection_closes_it(
 
 def test_stopping_ends_it(closings: list[str], served: tuple[ToyServer, str]) -> None:
     with pytest.raises(StoppedError):
-        Builder({"TARGET_BASE_URL": served[1]}).build(remote(), cancelled=lambda: True)
+        Builder({"TARGET_BASE_URL": served[1]}).build(remote(), Wait(cancelled=lambda: True))
     assert closings == ["opened", "closed"] and not served[0].requests
 
 

@@ -9,7 +9,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from specviz.core.pair import Pair  # noqa: E402
-from specviz.host.thread import ModelHost  # noqa: E402
+from specviz.host.models import ModelHost  # noqa: E402
 from specviz.setup import catalog  # noqa: E402
 from specviz.ui import live  # noqa: E402
 

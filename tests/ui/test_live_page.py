@@ -11,7 +11,7 @@ import pytest
 from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
-from specviz.core import settings
+from specviz.core import names
 from specviz.ui import session
 from specviz.ui.live_view import LiveView
 from specviz.ui.session import Visit
@@ -202,7 +202,7 @@ def test_typed_names_are_completed_and_titles_are_understood(
 
 
 def test_a_default_draft_follows_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
+    monkeypatch.setattr(names, "_DEFAULT_DRAFTS", {"toy": "toy"})
     page = _page()
     draft = page.selectbox(key="draft")
     assert draft.value == "ngram"
@@ -224,7 +224,7 @@ def test_a_default_further_down_the_list_is_replaced_without_a_warning(
 ) -> None:
     monkeypatch.setattr(policies, "_shown_default_value_warning", False)
     monkeypatch.setattr(policies._LOGGER, "propagate", True)
-    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
+    monkeypatch.setattr(names, "_DEFAULT_DRAFTS", {"toy": "toy"})
     monkeypatch.setenv("SPECVIZ_TARGET", "toy")
     page = _page()
     assert page.selectbox(key="draft").value == "toy"
@@ -234,7 +234,7 @@ def test_a_default_further_down_the_list_is_replaced_without_a_warning(
 
 
 def test_a_target_typed_right_before_the_click_gets_its_default_draft(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
+    monkeypatch.setattr(names, "_DEFAULT_DRAFTS", {"toy": "toy"})
     page = _page()
     page.selectbox(key="target").set_value("toy")
     page = _until_done(_run(page, "talk"))
@@ -243,7 +243,7 @@ def test_a_target_typed_right_before_the_click_gets_its_default_draft(monkeypatc
 
 
 def test_a_draft_of_the_environment_is_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "DEFAULT_DRAFTS", {"toy": "toy"})
+    monkeypatch.setattr(names, "_DEFAULT_DRAFTS", {"toy": "toy"})
     monkeypatch.setenv("DRAFT_MODEL", "none")
     page = _page()
     page.selectbox(key="target").set_value("toy").run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from specviz.core.events import (
+    BaselineKind,
     Done,
     DraftToken,
     Error,
@@ -58,7 +59,7 @@ def _rows(acceptance: float) -> tuple[list[float], list[float]]:
     return [q[0] * acceptance, 0.5 * left, 0.25 * left, 0.15 * left, 0.1 * left], q
 
 
-def _candidates(
+def _weighed(
     draft: Token | None, at: int, final: Token | None, p: list[float] | None, q: list[float] | None
 ) -> tuple[Weighed, ...]:
     """The drafted token and four others; the second one is drawn in its place where it is rejected."""
@@ -74,14 +75,14 @@ class Story:
     """Writes a run's events round by round.
 
     Attributes:
-        way: any but "rows" makes it a run of a remote target, whose calls nobody divides into network and computing.
+        way: makes it a run of a completions target, whose calls nobody divides into network and computing.
         billed: prompt and output tokens of each of its rounds, which takes one call.
         network: round trip and jitter of a network that is simulated in front of the target, in ms.
     """
 
     baseline_tps: float | None = 20.0
     guarantee: Guarantee = EXACT
-    way: Way = "rows"
+    way: Way | None = None
     per_call_tps: float | None = None
     billed: tuple[int, int] | None = None
     prompt_text: str = "Hello"
@@ -96,10 +97,17 @@ class Story:
         self.tally = Tally(self.baseline_tps)
         self.events.append(
             RunStarted(
-                "scripted", self.target, self.draft, dict(TERMS), self.guarantee, True, 300, 4096, (1, 2),
-                self.prompt_text, 0.0, self.baseline_tps, self.per_call_tps, self.way, *self.network,
+                "scripted", self.target, self.draft, dict(TERMS), self.guarantee, 300, 4096, (1, 2),
+                self.prompt_text, 0.0, self.baseline_tps, self.per_call_tps, self._baseline_kind(),
+                "here" if self.way is None else "completions", way=self.way,
+                simulated_rtt_ms=self.network[0], simulated_jitter_ms=self.network[1],
             )
         )  # fmt: skip
+
+    def _baseline_kind(self) -> BaselineKind | None:
+        if self.baseline_tps is None or self.way is None:
+            return None if self.baseline_tps is None else "separate_run"
+        return "per_call" if self.baseline_tps == self.per_call_tps else "streaming"
 
     def round(
         self, drafts: list[Token], accepted: int, final: Token | None, *, acceptance: float = 0.8, note: str = "",
@@ -117,7 +125,7 @@ class Story:
             draft = drafts[i] if i < len(drafts) else None
             kept = draft if status == "accepted" else final if status in ("rejected", "bonus") else None
             judged = status in ("accepted", "rejected")
-            p, q = _rows(acceptance) if judged and self.way == "rows" else (None, None)
+            p, q = _rows(acceptance) if judged and self.way is None else (None, None)
             self.events.append(
                 VerifyResult(
                     number, i, start + i, status, None if draft is None else token_name(draft), 100 + i,  # type: ignore[arg-type]
@@ -125,7 +133,7 @@ class Story:
                     None if kept is None else token_bytes(kept), logprob, logprob, logprob,
                     acceptance if judged else None, p and p[0], q and q[0],
                     (acceptance / 2 if status == "accepted" else (1 + acceptance) / 2) if p else None, entropy, (), 5.0,
-                    _candidates(draft, i, kept if status == "rejected" else None, p, q),
+                    _weighed(draft, i, kept if status == "rejected" else None, p, q),
                     sum(map(min, p, q)) if p and q else None,
                 )
             )  # fmt: skip
@@ -134,7 +142,7 @@ class Story:
                 self.written += token_bytes(kept)
         rtt_ms = self.network[0]
         split = TimeSplit(50.0 + rtt_ms, 10.0, rtt_ms, 0.0, 30.0, 6.0)
-        if self.way != "rows":
+        if self.way is not None:
             split = TimeSplit(50.0, 10.0, None, None, None, 6.0, call_ms=30.0)
         self.events.append(
             self.tally.add(

@@ -12,7 +12,7 @@ from tests.views.scripted import Story
 
 
 def _run(
-    k: int, accepted: list[int], split: TimeSplit, *, rounds: int = 40, baseline_tps: float | None = 20.0, way="rows",
+    k: int, accepted: list[int], split: TimeSplit, *, rounds: int = 40, baseline_tps: float | None = 20.0, way=None,
     per_call_tps: float | None = None,
 ) -> RunState:  # fmt: skip
     """Rounds of K drafts with these acceptances in turn, each of which took `split`."""

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from specviz.core.decoding import speculative
 from specviz.core.events import DraftToken, Event, VerifyResult, Way, from_json, to_json
-from specviz.core.ports import Candidate, Drafter, Target
+from specviz.core.noise import Noise
+from specviz.core.ports import Draft, Drafter, Target
 from specviz.core.sampling import residual, to_probs
 from specviz.core.settings import RULES, Sampling, Settings
-from specviz.drafters.block import Drafted, proposal_of
+from specviz.drafters.block import Drafted, draft_of
 from specviz.drafters.ngram import NgramDrafter
 from specviz.engines.toy import ToyScorer
 from specviz.record.state import Node, RunState
@@ -44,17 +45,15 @@ class Copies:
     def __init__(self, token_id: int) -> None:
         self._token_id = token_id
 
-    def propose(
-        self, context_ids: Sequence[int], k: int, sampling: Sampling, rng: np.random.Generator, n: int = 1
-    ) -> list[Candidate]:
-        return [proposal_of([Drafted.copy(self._token_id, 0.1)] * k)]
+    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+        return draft_of(self.name, [Drafted.copy(self._token_id, 0.1)] * k)
 
     def reset(self) -> None: ...
 
 
 def run(drafter: Drafter, target: Target, seed: int = 0, prompt: Sequence[int] = (0,), **options: Any) -> RunState:
     settings = Settings(**({"k": 2, "max_tokens": 60, "temperature": 1.0} | options))
-    return RunState().apply_all(speculative(drafter, target, prompt, settings, np.random.default_rng(seed)))
+    return RunState().apply_all(speculative(drafter, target, prompt, settings, seed=seed))
 
 
 def first(state: RunState, status: str, token_id: int | None = None) -> Node:
@@ -243,7 +242,7 @@ def test_bonus_pending_and_ignored() -> None:
     assert said(cut, first(cut, "ignored")) == "The round ended before this token: never tested."
 
     pending = RunState()
-    for event in speculative(fixed_draft(Q), fixed_target(P), [0], Settings(temperature=1.0), np.random.default_rng(0)):
+    for event in speculative(fixed_draft(Q), fixed_target(P), [0], Settings(temperature=1.0), seed=0):
         pending.apply(event)
         if isinstance(event, DraftToken):
             break
@@ -260,9 +259,9 @@ def remote(way: Way, *, known: bool = False, **options: Any) -> RunState:
     """A run whose events are those of a server that judges by its own draws."""
     state = run(fixed_draft(Q), fixed_target(P), **options)
     assert state.started is not None
-    state.started = replace(state.started, way=way)
+    state.started = replace(state.started, place="completions", way=way)
     for node in state.nodes:
-        node.candidates, node.overlap, node.u = (), None, None
+        node.weighed, node.overlap, node.u = (), None, None
         if not known:
             node.p = node.acceptance_prob = None
     return state
@@ -296,7 +295,7 @@ def test_deciding_scores_of_a_server_are_described_as_those_of_a_local_target() 
     state = run(fixed_draft(Q), fixed_target(P))
     assert state.started is not None
     local = said(state, first(state, "rejected"))
-    state.started = replace(state.started, way="scoring")
+    state.started = replace(state.started, place="completions", way="scoring")
     assert said(state, first(state, "rejected")) == local
 
 
@@ -305,12 +304,12 @@ def test_deciding_scores_of_a_server_are_described_as_those_of_a_local_target() 
 
 def test_an_older_recording_shows_its_best_tokens_and_no_residual() -> None:
     settings = Settings(temperature=0.9, max_tokens=60)
-    events = speculative(toy_draft(), toy_target(), TOKENIZER.encode("the"), settings, np.random.default_rng(1))
+    events = speculative(toy_draft(), toy_target(), TOKENIZER.encode("the"), settings, seed=1)
     new, old = RunState(), RunState()
     for event in events:
         data = to_json(event)
         new.apply(from_json(data))
-        old.apply(from_json({k: v for k, v in data.items() if k not in ("candidates", "overlap")}))
+        old.apply(from_json({k: v for k, v in data.items() if k not in ("weighed", "overlap")}))
     for then, now in zip(old.nodes, new.nodes, strict=True):
         if then.status == "resampled":
             assert said(old, then).endswith("scaled to 1.")
@@ -482,7 +481,7 @@ def check_table(state: RunState, node: Node, decided: Node, context: list[int], 
         assert all(e.residual is None for e in every)
         return
     q = np.zeros(len(p))
-    for candidate in decided.candidates:
+    for candidate in decided.weighed:
         q[candidate.token_id] = candidate.q or 0.0
     left = residual(p, q)
     if q.sum() > 1 - 1e-12:  # all of q is known here
@@ -516,11 +515,7 @@ def test_chances_are_short_where_that_is_enough() -> None:
 
 def test_a_detail_is_sent_once_and_again_when_it_changes() -> None:
     view, state = InspectorView(), RunState()
-    events = list(
-        speculative(
-            fixed_draft(Q), fixed_target(P), [0], Settings(temperature=1.0, max_tokens=9), np.random.default_rng(0)
-        )
-    )
+    events = list(speculative(fixed_draft(Q), fixed_target(P), [0], Settings(temperature=1.0, max_tokens=9), seed=0))
     until = next(i for i, e in enumerate(events) if isinstance(e, DraftToken)) + 1
     state.apply_all(events[:until])
     assert view.delta(state, "r", 0, None) == {"run": "r", "from": 0, "to": 0, "items": []}
@@ -542,7 +537,7 @@ def test_a_poll_makes_a_detail_only_when_it_may_have_changed(monkeypatch: pytest
     monkeypatch.setattr(inspector, "detail", lambda state, i: made.append(i) or detail(state, i))
     view, state, have = InspectorView(), RunState(), 0
     settings = Settings(temperature=1.0, max_tokens=200)
-    for event in speculative(fixed_draft(Q), fixed_target(P), [0], settings, np.random.default_rng(0)):
+    for event in speculative(fixed_draft(Q), fixed_target(P), [0], settings, seed=0):
         state.apply(event)
         if state.nodes:
             have = view.delta(state, "r", have, 0)["to"]
@@ -568,7 +563,7 @@ def test_judgements_survive_the_trace() -> None:
 
     settings = Settings(temperature=0.8, max_tokens=40)
     prompt = TOKENIZER.encode("the")
-    events = list(speculative(toy_draft(), toy_target(), prompt, settings, np.random.default_rng(2)))
-    assert any(isinstance(e, VerifyResult) and e.candidates for e in events)
+    events = list(speculative(toy_draft(), toy_target(), prompt, settings, seed=2))
+    assert any(isinstance(e, VerifyResult) and e.weighed for e in events)
     live, replayed = RunState().apply_all(events), RunState().apply_all(map(through_json, events))
     assert [detail(live, n.id) for n in live.nodes] == [detail(replayed, n.id) for n in replayed.nodes]

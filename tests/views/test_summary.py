@@ -55,7 +55,7 @@ def test_billed_tokens_are_summed_and_never_zero_where_the_server_does_not_count
 @pytest.mark.parametrize(
     ("way", "rule", "temperature", "said"),
     [
-        ("rows", "probabilistic", 0.7, "probabilistic"),
+        (None, "probabilistic", 0.7, "probabilistic"),
         ("scoring", "probabilistic", 0.7, "probabilistic"),
         ("prefixes", "probabilistic", 0.7, "probabilistic (matched with the server's draws)"),
         ("generating", "deterministic", 0.7, "deterministic (matched with the server's draws)"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from model import Llama, in_halves, names
+from specviz.record.provenance import versions
 
 from specviz.core.acceptance import AcceptanceFigure
 from specviz.distill.card import Training, describe
@@ -17,7 +18,6 @@ from specviz.distill.folder import finish
 from specviz.distill.samples import load_shard
 from specviz.engines.distilled import DraftVocabulary
 from specviz.engines.tokenizer import ModelTokenizer
-from specviz.record.provenance import versions
 
 #: What the model card says; `{...}` are filled in.
 COMMANDS = (

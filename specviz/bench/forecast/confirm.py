@@ -12,7 +12,7 @@ from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.rows import BenchRow, rows_of
 from specviz.bench.sweep.sweep import OpenPair, Sweep, baselines_of, new_bench
 from specviz.core.errors import StoppedError
-from specviz.core.ports import OnProgress
+from specviz.core.ports import Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,7 @@ def confirm(
     open_pair: OpenPair,
     *,
     n: int = 2,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    wait: Wait = Wait(),
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[Confirmed]:
     """Measure the n best forecasts of each temperature and rule on the same prompts.
@@ -62,9 +61,9 @@ def confirm(
                     baselines=baselines_of(plan.settings),
                 )  # fmt: skip
                 bench = new_bench(small, prompts)
-                for _ in Sweep(bench, open_pair, on_progress, cancelled, clock=clock).run():
+                for _ in Sweep(bench, open_pair, wait, clock=clock).run():
                     pass
-                if cancelled():
+                if wait.cancelled():
                     raise StoppedError("The confirmation was stopped.")
                 measured = {row.cell.draft: row for row in rows_of(bench) if row.cell.baseline is None}
                 found += [Confirmed(row, measured[row.draft]) for row in rows]

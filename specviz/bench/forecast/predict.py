@@ -22,21 +22,22 @@ from specviz.bench.statistics import bootstrap_share
 from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.conversation import Conversations
 from specviz.bench.sweep.plan import PLAIN, Cell, SweepPlan
-from specviz.core.decoding import autoregressive
-from specviz.core.errors import IncapableError, PromptError, RunError, SettingsError, StoppedError
-from specviz.core.events import Done, Error, Metrics
+from specviz.core import session
+from specviz.core.errors import IncapableError, PromptError, SettingsError, StoppedError
+from specviz.core.names import parse_target
+from specviz.core.noise import derived_seed
 from specviz.core.pair import Pair
 from specviz.core.ports import (
-    Distant,
     Drafter,
     Followable,
     Follower,
     HasScorer,
-    OnProgress,
     Progress,
     Scorer,
     Step,
     Target,
+    Wait,
+    without_network,
 )
 from specviz.core.prompt import prepare
 from specviz.core.sampling import Floats, to_probs
@@ -77,8 +78,7 @@ def predict(
     open_pair: Callable[[Settings], Pair],
     *,
     given: bool = False,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    wait: Wait = Wait(),
     clock: Callable[[], float] = time.perf_counter,
 ) -> Prediction:
     """Expected acceptance, tokens per round and speed-up of each draft, K, temperature and rule of a plan.
@@ -88,7 +88,7 @@ def predict(
         open_pair: makes a drafter and a target for settings; called once per draft. All drafts stay loaded.
         given: follow the prompts' answers instead of texts that the target writes. The target might have answered
             otherwise, so the probabilities are those of any token at these places.
-        cancelled: called often; ends the prediction without a result.
+        wait: called often; cancelled, the prediction ends without a result.
 
     Raises:
         StoppedError: it was cancelled.
@@ -104,7 +104,7 @@ def predict(
             pair = open_pair(plan.settings_of(Cell(draft, max(plan.ks), plan.temperatures[0], plan.rules[0])))
             stack.callback(pair.close)
             pairs[draft] = pair
-        run = _Run(plan, pairs, given, on_progress, cancelled, clock)
+        run = _Run(plan, pairs, given, wait, clock)
         for temperature in plan.temperatures:
             run.at_temperature(temperature, prompts)
         return run.prediction(clock() - began)
@@ -118,15 +118,14 @@ class _Run:
         plan: SweepPlan,
         pairs: dict[str, Pair],
         given: bool,
-        on_progress: OnProgress,
-        cancelled: Callable[[], bool],
+        wait: Wait,
         clock: Callable[[], float],
     ) -> None:
         self._plan, self._given = plan, given
-        self._tell, self._cancelled, self._clock = on_progress, cancelled, clock
+        self._wait, self._clock = wait, clock
         self._pair = next(iter(pairs.values()))
         self._target = self._pair.target
-        self._near = self._target.near if isinstance(self._target, Distant) else self._target
+        self._near = without_network(self._target)
         self._scorer = _scorer(self._near)
         self._drafters = {name: pair.drafter for name, pair in pairs.items() if name != PLAIN}
         self._followed = {name: _followable(drafter) for name, drafter in self._drafters.items()}
@@ -134,7 +133,7 @@ class _Run:
         self._left_out: dict[str, str] = {}
         self._seconds = {"writing": 0.0, "timing": 0.0}
         self._texts = self._tokens = 0
-        self._conversations = Conversations(on_progress, cancelled)
+        self._conversations = Conversations(wait)
 
     def at_temperature(self, temperature: float, prompts: Sequence[BenchPrompt]) -> None:
         followed = False
@@ -182,23 +181,17 @@ class _Run:
     def _write(self, settings: Settings, ids: list[int], number: int, words: str) -> tuple[int, ...]:
         """Plain decoding, with the draws of a sweep's first repeat."""
         found = self._found[settings.temperature]
-        rng = np.random.default_rng((settings.seed, number, 0))
-        what, rounds = f"The target writes {words}", 0
-        self._tell(Progress(what, 0, settings.max_tokens, "tokens"))
-        for event in autoregressive(self._near, ids, settings, rng, cancelled=self._cancelled, clock=self._clock):
-            if isinstance(event, Error):
-                raise RunError(event.message, event.remedy)
-            if isinstance(event, Metrics):
-                rounds += 1
-                self._tell(Progress(what, rounds, settings.max_tokens, "tokens"))
-                if rounds > 1:
-                    found.written_ms.append(event.split.wall_ms)
-                    found.target.other.append(max(0.0, event.split.other_ms))
-            if isinstance(event, Done):
-                if event.finish_reason == "stopped":
-                    break
-                return event.token_ids
-        raise StoppedError("The prediction was stopped.")
+        what = f"The target writes {words}"
+        self._wait.on_progress(Progress(what, 0, settings.max_tokens, "tokens"))
+        seed = derived_seed(settings.seed, number, 0)
+        events = session.run_plain(
+            self._near, session.EncodedPrompt(ids), settings, seed=seed, wait=self._wait, clock=self._clock
+        )
+        done, rounds = session.finished(events, what, settings.max_tokens, self._wait)
+        for metrics in rounds[1:]:
+            found.written_ms.append(metrics.split.wall_ms)
+            found.target.other.append(max(0.0, metrics.split.other_ms))
+        return done.token_ids
 
     # What is kept.
 
@@ -225,7 +218,7 @@ class _Run:
             return
         found = self._found[temperature]
         here = max(1, -(-PLACES // texts)) if texts < PLACES else 1
-        rng = np.random.default_rng((self._plan.settings.seed, number))
+        seed = derived_seed(self._plan.settings.seed, number)
         room = self._target.capabilities.max_context
         with self._timed("timing"):
             for i in range(min(here, len(text.tokens))):
@@ -234,12 +227,12 @@ class _Run:
                 lengths = [k for k in self._plan.ks if len(place.context) + k < room]
                 self._check(Progress(f"Following {words}", unit="tokens"))
                 began = self._clock()
-                time_target(found.target, self._target, place, lengths, rng, self._clock)
+                time_target(found.target, self._target, place, lengths, seed, self._clock)
                 limit_s = self._clock() - began
                 for draft, drafter in self._drafters.items():
                     self._check(Progress(f"Following {words}", unit="tokens"))
                     times = found.drafts.setdefault(draft, DraftTimes())
-                    time_draft(times, drafter, place, _few(self._plan.ks), rng, self._clock, limit_s)
+                    time_draft(times, drafter, place, _few(self._plan.ks), seed, self._clock, limit_s)
 
     def _rules_of(self, temperature: float) -> tuple[Sampling, Rule]:
         settings = self._plan.settings_of(Cell(PLAIN, 1, temperature, self._plan.rules[0]))
@@ -252,9 +245,9 @@ class _Run:
         self._seconds[what] += self._clock() - began
 
     def _check(self, progress: Progress) -> None:
-        if self._cancelled():
+        if self._wait.cancelled():
             raise StoppedError("The prediction was stopped.")
-        self._tell(progress)
+        self._wait.on_progress(progress)
 
     # The result.
 
@@ -385,7 +378,7 @@ def refuse_remote(settings: Settings) -> None:
     Raises:
         IncapableError: the target is behind a server.
     """
-    if settings.target.partition(":")[0] == "openai":
+    if parse_target(settings.target).place != "here":
         raise _incapable(settings.target)
 
 

@@ -15,7 +15,8 @@ from statistics import fmean, median
 import numpy as np
 
 from specviz.bench.forecast.follow import Expected
-from specviz.core.ports import Candidate, Distant, Drafter, Target
+from specviz.core.noise import Noise
+from specviz.core.ports import NO_DRAFT, Candidate, Draft, Drafter, Round, Target, without_network
 from specviz.core.sampling import Floats, Row
 from specviz.core.settings import Rule, Sampling
 
@@ -42,14 +43,15 @@ class Place:
         """The tokens before the round."""
         return self.ids[: self.start + self.at]
 
-    def copies(self, count: int) -> list[Candidate]:
-        """A proposal of so many tokens: those of the text, from its beginning again after its end."""
+    def copies(self, count: int) -> Draft:
+        """A draft of so many tokens: those of the text, from its beginning again after its end."""
         ids = self.ids
         tokens = tuple(ids[(self.start + self.at + i) % len(ids)] for i in range(count))
         if not tokens:
-            return []
+            return NO_DRAFT
         rows = tuple(Row.one_hot(token) for token in tokens)
-        return [Candidate(tokens, rows, (None,) * count, (None,) * count, ((),) * count, (0.0,) * count)]
+        candidate = Candidate(tokens, rows, (None,) * count, (None,) * count, ((),) * count, (0.0,) * count)
+        return Draft((candidate,))
 
 
 @dataclass(slots=True)
@@ -107,14 +109,14 @@ class DraftTimes:
     rest: list[float] = field(default_factory=list)
     ended: list[float] = field(default_factory=list)
 
-    def add(self, proposal: Candidate, k: int, wall_ms: float) -> None:
+    def add(self, candidate: Candidate, k: int, wall_ms: float) -> None:
         """Add one call for k tokens."""
-        pairs = list(zip(proposal.times_ms, proposal.logprobs, strict=True))
+        pairs = list(zip(candidate.times_ms, candidate.logprobs, strict=True))
         drawn = [ms for ms, logprob in pairs if logprob is not None]
         self.first += drawn[:1]
         self.later += drawn[1:]
         self.copied += [ms for ms, logprob in pairs if logprob is None]
-        rest = max(0.0, wall_ms - sum(proposal.times_ms))
+        rest = max(0.0, wall_ms - sum(candidate.times_ms))
         (self.rest if len(pairs) == k else self.ended).append(rest)
 
     def round_ms(self, expected: Expected) -> float:
@@ -146,7 +148,7 @@ def time_target(
     target: Target,
     place: Place,
     lengths: Sequence[int],
-    rng: np.random.Generator,
+    seed: int,
     clock: Callable[[], float],
 ) -> None:
     """Verify blocks of these lengths and two empty blocks, in random order.
@@ -156,21 +158,23 @@ def time_target(
     Args:
         lengths: all fit into the target's context.
     """
-    near = target.near if isinstance(target, Distant) else target
-    _verify(near, place, 0, rng, clock)
-    for length in rng.permutation([0, 0, *lengths]):
-        call_ms, rule_ms, decided = _verify(target, place, int(length), rng, clock)
+    near = without_network(target)
+    _verify(near, place, 0, Noise(seed), clock)
+    order = np.random.default_rng(seed).permutation([0, 0, *lengths])
+    for number, length in enumerate(order, start=1):
+        noise = Noise(seed, number)
+        call_ms, rule_ms, decided = _verify(target, place, int(length), noise, clock)
         times.calls[int(length)].append(call_ms)
         times.rule.append(rule_ms / decided)
         if length == 0:
-            times.plain.append(call_ms if near is target else _verify(near, place, 0, rng, clock)[0])
+            times.plain.append(call_ms if near is target else _verify(near, place, 0, noise, clock)[0])
 
 
 def _verify(
-    target: Target, place: Place, length: int, rng: np.random.Generator, clock: Callable[[], float]
+    target: Target, place: Place, length: int, noise: Noise, clock: Callable[[], float]
 ) -> tuple[float, float, int]:
     began = clock()
-    verdict = target.verify(place.context, place.copies(length), place.sampling, place.rule, rng)
+    verdict = target.verify(Round(tuple(place.context), place.copies(length), place.sampling, place.rule, noise))
     wall_ms = (clock() - began) * 1000
     rule_ms = verdict.rule_ms or 0.0
     return wall_ms - rule_ms, rule_ms, len(verdict.token_ids)
@@ -181,7 +185,7 @@ def time_draft(
     drafter: Drafter,
     place: Place,
     ks: Sequence[int],
-    rng: np.random.Generator,
+    seed: int,
     clock: Callable[[], float],
     limit_s: float = math.inf,
 ) -> None:
@@ -192,15 +196,15 @@ def time_draft(
         limit_s: no round begins after this time, once each K had its turn.
     """
     at, order, started = place.at, sorted(ks, reverse=True), clock()
-    drafter.propose(place.context, 1, place.sampling, rng)  # reads the context
+    drafter.propose(place.context, 1, place.sampling, Noise(seed))  # reads the context
     for number in range(_ROUNDS):
         if place.start + at >= len(place.ids) or (number >= len(order) and clock() - started > limit_s):
             return
         k = order[number % len(order)]
         began = clock()
-        [proposal] = drafter.propose(place.ids[: place.start + at], k, place.sampling, rng)
-        times.add(proposal, k, (clock() - began) * 1000)
-        at += 1 + _equal(proposal.token_ids, place.ids[place.start + at :])
+        drafted = drafter.propose(place.ids[: place.start + at], k, place.sampling, Noise(seed, number + 1)).first
+        times.add(drafted, k, (clock() - began) * 1000)
+        at += 1 + _equal(drafted.token_ids, place.ids[place.start + at :])
 
 
 def _equal(one: Sequence[int], other: Sequence[int]) -> int:

@@ -32,7 +32,7 @@ class Measured(CostModel):
         rtt_ms: the simulated round trip; `verify` and the other times are without it.
         network_included: `verify` includes a real network, because the calls were not split into network and target.
         assumed: nothing was measured.
-        way: how the target verifies, which decides what it bills. prompt_tokens, output_tokens: of the run.
+        way: how a completions target verifies, which decides what it bills. prompt_tokens, output_tokens: of the run.
     """
 
     source: str
@@ -43,7 +43,7 @@ class Measured(CostModel):
     rtt_ms: float = 0.0
     network_included: bool = False
     assumed: bool = False
-    way: Way = "rows"
+    way: Way | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
 
@@ -111,7 +111,7 @@ def from_run(state: RunState) -> Measured | None:
     times = rounds[1:]
     drafted = sum(m.drafted for m in times)
     plain_ms = 1000 / started.baseline_tps
-    simulated = started.way == "rows" and started.simulated_rtt_ms > 0
+    simulated = started.simulated_rtt_ms > 0
     calls = None if simulated or not started.per_call_tps else 1000 / started.per_call_tps
     other_ms = max(0.0, fmean(m.split.rule_ms + m.split.other_ms for m in times))
     return Measured(
@@ -127,7 +127,7 @@ def from_run(state: RunState) -> Measured | None:
         other_ms=other_ms,
         per_call_ms=calls,
         rtt_ms=started.simulated_rtt_ms,
-        network_included=started.way != "rows",
+        network_included=started.place != "here",
         way=started.way,
         prompt_tokens=len(started.prompt_ids) or None,
         output_tokens=len(state.text) or None,

@@ -272,7 +272,6 @@ def cost(measured: Measured, k: int, bill: Bill, way: Way) -> Prices:
     rounds = m / float(measured.tokens_per_round(k))
     drafted = float(measured.drafted_per_round(k))
     prompt, output = {
-        "rows": (context + drafted, 1.0),
         "scoring": (context + drafted, 1.0),
         "prefixes": ((drafted + 1) * (context + drafted / 2), drafted + 1),
         "generating": (context, drafted + 1),

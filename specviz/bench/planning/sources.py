@@ -77,7 +77,7 @@ def _measured(bench: Bench, rows: Sequence[BenchRow], group: Sequence[BenchRow])
         rtt_ms=simulated,
         network_included=network_included,
         direct=tuple(sorted((r.cell.k, r.tokens / r.rounds) for r in group)),
-        way=_way(bench) if network_included else "rows",
+        way=_way(bench) if network_included else None,
         output_tokens=round(widest.tokens / widest.trials),
     )
 

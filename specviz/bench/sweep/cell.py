@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from specviz.bench.sweep.plan import Cell, SweepPlan
 from specviz.bench.sweep.results import Trial
-from specviz.core import baseline
-from specviz.core.decoding import autoregressive, speculative
+from specviz.core import baseline, session
 from specviz.core.errors import RunError, StoppedError
 from specviz.core.events import Done, Error, Event, TimeSplit
+from specviz.core.noise import derived_seed
 from specviz.core.pair import Pair
-from specviz.core.ports import Distant, Streaming, Target
+from specviz.core.ports import Streaming, Target, Wait, without_network
+from specviz.core.session import EncodedPrompt
 from specviz.core.settings import Settings
 from specviz.record.state import RunState
 
@@ -32,7 +31,7 @@ def run_cell(
     prompt_ids: Sequence[int],
     *,
     max_tokens: int | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    wait: Wait = Wait(),
     clock: Callable[[], float] = time.perf_counter,
 ) -> Trial:
     """Decode once, from empty caches.
@@ -49,13 +48,11 @@ def run_cell(
     settings = plan.settings_of(cell)
     if max_tokens is not None:
         settings = replace(settings, max_tokens=max_tokens)
-    pair.target.reset()
-    pair.drafter.reset()
     try:
         if cell.baseline == "streaming":
-            return _streamed(pair.target, settings, key, prompt_ids, cancelled)
-        events = _events(pair, cell, settings, key, prompt_ids, cancelled, clock)
-        found = trial_of(events, key)
+            pair.target.reset()
+            return _streamed(pair.target, settings, key, prompt_ids, wait)
+        found = trial_of(_events(pair, cell, settings, key, EncodedPrompt(prompt_ids), wait, clock), key)
         # This baseline decodes a few tokens only, so its text cannot be compared with whole texts.
         return replace(found, text_hash="") if cell.baseline == "one call per token" else found
     finally:
@@ -64,24 +61,19 @@ def run_cell(
 
 
 def _events(
-    pair: Pair,
-    cell: Cell,
-    settings: Settings,
-    key: Key,
-    prompt_ids: Sequence[int],
-    cancelled: Callable[[], bool],
-    clock: Callable[[], float],
-) -> Iterable[Event]:
-    rng = np.random.default_rng((settings.seed, key[1], key[2]))
+    pair: Pair, cell: Cell, settings: Settings, key: Key, prompt: EncodedPrompt, wait: Wait, clock: Callable[[], float]
+) -> Iterator[Event]:
+    # The same for every K and rule: cells differ in what they do with the draws, prompts and repeats in the draws.
+    seed = derived_seed(settings.seed, key[1], key[2])
     if cell.baseline is None:
-        return speculative(pair.drafter, pair.target, prompt_ids, settings, rng, cancelled=cancelled, clock=clock)
+        return session.run(pair, prompt, settings, seed=seed, wait=wait, clock=clock)
     target = pair.target
-    if isinstance(target, Distant) and cell.baseline == "plain decoding without the network":
-        target = target.near
+    if cell.baseline == "plain decoding without the network":
+        target = without_network(target)
     if cell.baseline == "one call per token":
         # Every call bills the prompt again, and a few calls are enough for a mean.
         settings = replace(settings, max_tokens=min(settings.max_tokens, baseline.CALLS + 1))
-    return autoregressive(target, prompt_ids, settings, rng, cancelled=cancelled, clock=clock)
+    return session.run_plain(target, prompt, settings, seed=seed, wait=wait, clock=clock)
 
 
 def trial_of(events: Iterable[Event], key: Key) -> Trial:
@@ -130,13 +122,11 @@ def _hash(done: Done) -> str:
     return hashlib.sha256(",".join(map(str, done.token_ids)).encode()).hexdigest()[:16]
 
 
-def _streamed(
-    target: Target, settings: Settings, key: Key, prompt_ids: Sequence[int], cancelled: Callable[[], bool]
-) -> Trial:
+def _streamed(target: Target, settings: Settings, key: Key, prompt_ids: Sequence[int], wait: Wait) -> Trial:
     if not isinstance(target, Streaming):
         raise RunError(f"{target.name} cannot stream.", "Compare with one call per token.")
-    came = baseline.streamed(target, prompt_ids, settings.sampling, settings.max_tokens, cancelled)
-    if cancelled():
+    came = baseline.streamed(target, prompt_ids, settings.sampling, settings.max_tokens, wait.cancelled)
+    if wait.cancelled():
         raise StoppedError("The run was stopped.")
     if came is None:
         raise RunError(

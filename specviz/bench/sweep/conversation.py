@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from specviz.core.decoding import autoregressive, speculative
-from specviz.core.errors import RunError, StoppedError
-from specviz.core.events import Done, Error, Metrics
+from specviz.core import session
+from specviz.core.names import parse_target
 from specviz.core.pair import Pair
-from specviz.core.ports import Distant, Exchange, OnProgress, Progress
+from specviz.core.ports import Exchange, Wait, without_network
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
 
@@ -25,11 +22,10 @@ class Conversations:
     """The answers so far, so that none is written twice.
 
     Attributes:
-        on_progress: called for every token. cancelled: called after every round.
+        wait: called for every token, and after every round.
     """
 
-    on_progress: OnProgress = lambda _: None
-    cancelled: Callable[[], bool] = lambda: False
+    wait: Wait = Wait()
     _answers: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def know(self, turns: Sequence[str], answers: Iterable[str]) -> None:
@@ -59,28 +55,20 @@ class Conversations:
         return tuple(so_far)
 
     def _write(self, pair: Pair, settings: Settings, question: str, before: Sequence[Exchange]) -> str:
-        target = pair.target.near if isinstance(pair.target, Distant) else pair.target
-        _, ids = prepare(target, settings, question, before)
-        rng = np.random.default_rng(settings.seed)
-        if settings.target.startswith("openai:"):
+        near = replace(pair, target=without_network(pair.target))
+        text, ids = prepare(near.target, settings, question, before)
+        prompt = session.EncodedPrompt(ids, text)
+        if parse_target(settings.target).place == "completions":
             # One call per token would bill the prompt again for each.
-            events = speculative(pair.drafter, target, ids, settings, rng, cancelled=self.cancelled)
+            events = session.run(near, prompt, settings, wait=self.wait)
         else:
-            events = autoregressive(target, ids, settings, rng, cancelled=self.cancelled)
-        written = 0
+            events = session.run_plain(near.target, prompt, settings, wait=self.wait)
         try:
-            for event in events:
-                if isinstance(event, Error):
-                    raise RunError(event.message, event.remedy)
-                if isinstance(event, Metrics):
-                    written += event.emitted
-                    self.on_progress(Progress("Answering the turn before", written, settings.max_tokens, "tokens"))
-                if isinstance(event, Done) and event.finish_reason != "stopped":
-                    return event.generated_text
+            done, _ = session.finished(events, "Answering the turn before", settings.max_tokens, self.wait)
         finally:
-            target.reset()
-            pair.drafter.reset()
-        raise StoppedError("Stopped while an earlier turn was answered.")
+            near.target.reset()
+            near.drafter.reset()
+        return done.generated_text
 
 
 def _greedy(settings: Settings) -> Settings:

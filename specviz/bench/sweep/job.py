@@ -68,9 +68,8 @@ class BenchJob(Task):
 
         sweep = Sweep(
             self.bench,
-            lambda settings: builder.build(settings, self.report, self.cancelled, self._key),
-            self.report,
-            self.cancelled,
+            lambda settings: builder.build(settings, self.wait, self._key),
+            self.wait,
             lambda: self.paused,
         )
         try:

@@ -88,7 +88,7 @@ class Bench:
 
     Attributes:
         prompts: those of the suite, in order.
-        machine: versions and machine, see `specviz.record.provenance`.
+        machine: versions and machine, see `specviz.core.provenance`.
         started_at: seconds since the epoch. seconds: spent measuring, pauses left out.
         left_out: why a prompt cannot be decoded, by the prompt's index.
         answers: the target's answers to the turns before a prompt, by the prompt's index.

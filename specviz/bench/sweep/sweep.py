@@ -18,11 +18,12 @@ from specviz.bench.sweep.conversation import Conversations
 from specviz.bench.sweep.plan import PLAIN, Cell, SweepPlan
 from specviz.bench.sweep.results import Bench, Failure, Trial
 from specviz.core.errors import PromptError, SpecvizError, StoppedError
+from specviz.core.names import parse_target
 from specviz.core.pair import Pair
-from specviz.core.ports import OnProgress, Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.prompt import prepare
+from specviz.core.provenance import machine, versions
 from specviz.core.settings import Settings
-from specviz.record.provenance import machine, versions
 from specviz.record.state import Baseline
 
 OpenPair = Callable[[Settings], Pair]
@@ -31,7 +32,7 @@ _PAUSE_S = 0.05
 
 def baselines_of(settings: Settings) -> tuple[Baseline, ...]:
     """The kinds of plain decoding that a target has; speed-ups are against the first."""
-    if settings.target.startswith("openai:"):
+    if parse_target(settings.target).place == "completions":
         return ("streaming", "one call per token")
     if settings.simulated_rtt_ms:
         return ("plain decoding without the network", "one call per token")
@@ -49,15 +50,13 @@ class Sweep:
 
     Attributes:
         open_pair: makes a drafter and a target for settings; called once per draft. All drafts stay loaded.
-        on_progress: called before every run, and while a model loads.
-        cancelled: called often; ends the sweep, and what is measured stays.
+        wait: called before every run, and while a model loads; cancelled, the sweep ends, and what is measured stays.
         paused: called between runs.
     """
 
     bench: Bench
     open_pair: OpenPair
-    on_progress: OnProgress = lambda _: None
-    cancelled: Callable[[], bool] = lambda: False
+    wait: Wait = Wait()
     paused: Callable[[], bool] = lambda: False
     clock: Callable[[], float] = time.perf_counter
     sleep: Callable[[float], None] = time.sleep
@@ -68,7 +67,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         """Take over the conversations that an interrupted sweep has written."""
-        self._conversations = Conversations(self.on_progress, self.cancelled)
+        self._conversations = Conversations(self.wait)
         for prompt, answers in self.bench.answers.items():
             self._conversations.know(self.bench.prompts[prompt].before, answers)
 
@@ -97,7 +96,7 @@ class Sweep:
         for key in order(self.bench):
             if key in done or key[0] in failed or key[1] in self.bench.left_out:
                 continue
-            self._wait()
+            self._stand_by()
             found = self._measured(key)
             if isinstance(found, Failure):
                 failed.add(found.cell)
@@ -107,12 +106,12 @@ class Sweep:
             if found is not None:
                 yield found
 
-    def _wait(self) -> None:
+    def _stand_by(self) -> None:
         if self.paused():
-            self.on_progress(Progress("Paused"))
-        while self.paused() and not self.cancelled():
+            self.wait.on_progress(Progress("Paused"))
+        while self.paused() and not self.wait.cancelled():
             self.sleep(_PAUSE_S)
-        if self.cancelled():
+        if self.wait.cancelled():
             raise StoppedError("The sweep was stopped.")
 
     def _measured(self, key: tuple[int, int, int]) -> Trial | Failure | None:
@@ -135,7 +134,7 @@ class Sweep:
         except StoppedError:
             raise
         except SpecvizError as exc:
-            if self.cancelled():
+            if self.wait.cancelled():
                 raise StoppedError("The sweep was stopped.") from exc
             return Failure(number, exc.message, exc.remedy)
         finally:
@@ -143,13 +142,11 @@ class Sweep:
 
     def _one(self, pair: Pair, cell: Cell, key: tuple[int, int, int], max_tokens: int | None) -> Trial:
         ids = self._ids[key[1]]
-        return run_cell(
-            pair, self.bench.plan, cell, key, ids, max_tokens=max_tokens, cancelled=self.cancelled, clock=self.clock
-        )
+        return run_cell(pair, self.bench.plan, cell, key, ids, max_tokens=max_tokens, wait=self.wait, clock=self.clock)
 
     def _tell(self, what: str) -> None:
         total = self.bench.total
-        self.on_progress(Progress(what, total - self.bench.missing, total, "runs"))
+        self.wait.on_progress(Progress(what, total - self.bench.missing, total, "runs"))
 
     def _pair(self, cell: Cell) -> Pair:
         plan = self.bench.plan
@@ -187,8 +184,8 @@ class Sweep:
 
 
 def _key(settings: Settings) -> tuple[object, ...]:
-    """What a pair depends on: the way of a remote target follows from temperature and rule."""
-    if settings.target.startswith("openai:"):
+    """What a pair depends on: the way of a completions target follows from temperature and rule."""
+    if parse_target(settings.target).place == "completions":
         return settings.draft, settings.temperature, settings.rule
     return (settings.draft,)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.errors import UnsupportedModelError
+from specviz.core.ports import Scorer
 from specviz.engines.limits import check_context
 
 CHUNK = 512  # ids per pass of a prefill: bounds memory, and how long a stop has to wait
@@ -53,7 +54,7 @@ def check_rewindable(cache: Sequence[Any], name: str) -> None:
             )
 
 
-class MlxScorer:
+class MlxScorer(Scorer):
     """One KV cache over a model's weights. Not for two threads, and only for the thread that loaded the model.
 
     Args:
@@ -112,10 +113,6 @@ class MlxScorer:
         if self._inputs is None:
             logits[:, self._vocab_size :] = -np.inf
         return logits
-
-    def score_blocks(self, context_ids: Sequence[int], blocks: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """Rows of several blocks after the same context, (len(block) + 1, V) for each: see `score`."""
-        return [self.score([*context_ids, *block], len(block) + 1) for block in blocks]
 
     def _rewind(self, length: int) -> None:
         surplus = len(self._ids) - length

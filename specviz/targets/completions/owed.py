@@ -27,30 +27,17 @@ class Owed:
         return self.token_ids if self.token_ids and tuple(context_ids) == self.context_ids else ()
 
 
-def settle(owed: tuple[int, ...], proposal: Candidate, lens: Lens) -> tuple[DrawnBlock, Candidate | None]:
+def settle(owed: tuple[int, ...], candidate: Candidate, lens: Lens) -> tuple[DrawnBlock, Candidate | None]:
     """Judge a draft against what is owed.
 
     Returns:
         The decisions so far, and what is left of the draft for the server to judge behind all that is owed; None where
         the round is over.
     """
-    block = compare([Draw(i) for i in owed], proposal, lens)
+    block = compare([Draw(i) for i in owed], candidate, lens)
     kept = len(block.token_ids)
     over = any(d.status in ("rejected", "bonus") for d in block.decisions)
     if over or kept < len(owed):
         return DrawnBlock(block.decisions, block.token_ids, owed[kept:]), None
     reached = tuple(d for d in block.decisions if d.status != "ignored")
-    return DrawnBlock(reached, block.token_ids), rest_of(proposal, kept)
-
-
-def rest_of(proposal: Candidate, start: int) -> Candidate:
-    """A proposal without its first tokens."""
-    return Candidate(
-        proposal.token_ids[start:],
-        proposal.q[start:],
-        proposal.logprobs[start:],
-        proposal.entropies[start:],
-        proposal.alternatives[start:],
-        proposal.times_ms[start:],
-        proposal.note,
-    )
+    return DrawnBlock(reached, block.token_ids), candidate.behind(kept)

@@ -6,20 +6,18 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-
 from specviz.core.errors import LackingError, PairingError, RefusedError
 from specviz.core.events import Guarantee, Way, worst
-from specviz.core.ports import NO_PROPOSAL, Candidate, Capabilities, Tokenizer, Verdict
+from specviz.core.ports import Capabilities, Round, Tokenizer, Verdict
 from specviz.core.settings import Rule, Sampling, Verification
 from specviz.targets.completions.choice import choose
 from specviz.targets.completions.costs import Cost, Metered
 from specviz.targets.completions.owed import Owed, settle
 from specviz.targets.completions.reading.texts import exact_text
+from specviz.targets.completions.server import Server
 from specviz.targets.completions.values import Completions, Findings, Prompt, Request
 from specviz.targets.completions.ways import generating, prefixes, scoring
 from specviz.targets.completions.ways.draws import Judged
-from specviz.targets.completions.ways.shown import Lens
 
 #: Statuses by which servers say that they do not do what was asked.
 _CANNOT = (400, 413, 422, 501)
@@ -83,14 +81,7 @@ class RemoteTarget:
         """What may be promised, and never more than what the run has shown so far."""
         return self._noted(worst(self._chosen(sampling, rule)[1], self._worst))
 
-    def verify(
-        self,
-        context_ids: Sequence[int],
-        proposals: Sequence[Candidate],
-        sampling: Sampling,
-        rule: Rule,
-        rng: np.random.Generator,
-    ) -> Verdict:
+    def verify(self, round: Round) -> Verdict:
         """Judge a draft against what is owed, then ask the server for the rest; no call where nothing is left.
 
         Raises:
@@ -98,26 +89,24 @@ class RemoteTarget:
             PairingError: an id is outside the target's vocabulary.
             RemoteError: the server failed, or cannot do it after all.
         """
-        if len(proposals) > 1:
-            raise ValueError(f"a remote target judges one candidate a round, not {len(proposals)}")
-        proposal = proposals[0] if proposals else NO_PROPOSAL
-        context = tuple(context_ids)
-        self._check_ids(context, proposal.token_ids)
-        owed = self._owed.behind(context)
-        lens = Lens.of(self._findings, generating.in_force(sampling, rule), self._vocab_size, self.tokenizer)
-        settled, rest = settle(owed, proposal, lens)
+        if len(round.draft.candidates) > 1:
+            raise ValueError(f"a completions target judges one candidate a round, not {len(round.draft.candidates)}")
+        context, draft = round.context_ids, round.draft.first
+        self._check_ids(context, draft.token_ids)
+        lens = self._server.lens(generating.in_force(round.sampling, round.rule))
+        settled, rest = settle(self._owed.behind(context), draft, lens)
         if rest is None:
-            judged = settled.judged(self.guarantee(sampling, rule), rule_ms=0.0)
+            judged = settled.judged(self.guarantee(round.sampling, round.rule), rule_ms=0.0)
             judged = replace(judged, **_FREE.as_fields())
         else:
-            judged = self._ask((*context, *settled.token_ids), rest, sampling, rule, rng)
+            judged = self._ask(round.behind(settled.token_ids, rest))
             judged = replace(
                 judged,
                 decisions=(*settled.decisions, *judged.decisions),
                 token_ids=(*settled.token_ids, *judged.token_ids),
             )
         self._owed = Owed((*context, *judged.token_ids), judged.owed)
-        self._worst = self._noted(worst(self._chosen(sampling, rule)[1], self._worst, judged.guarantee))
+        self._worst = self._noted(worst(self._chosen(round.sampling, round.rule)[1], self._worst, judged.guarantee))
         return replace(judged, guarantee=self._worst)
 
     def stream_plain(
@@ -158,39 +147,25 @@ class RemoteTarget:
 
     # One round.
 
-    def _ask(
-        self, context: tuple[int, ...], proposal: Candidate, sampling: Sampling, rule: Rule, rng: np.random.Generator
-    ) -> Judged:
+    def _ask(self, round: Round) -> Judged:
         lost = Cost()
         self._api.lost()
         while True:
-            way, _ = self._chosen(sampling, rule)
-            used: Way = way if proposal.token_ids else "generating"
+            way, _ = self._chosen(round.sampling, round.rule)
+            used: Way = way if round.draft.candidates else "generating"
             try:
-                judged = self._by(used, context, proposal, sampling, rule, rng)
+                judged = _WAYS[used](self._server, round)
                 break
             except (LackingError, RefusedError) as exc:
-                self._demote(used, exc, sampling, rule)
+                self._demote(used, exc, round.sampling, round.rule)
                 lost += self._api.lost()
         judged = replace(judged, **_with(judged, lost))
-        return replace(judged, guarantee=worst(judged.guarantee, self._read_back(context, judged)))
+        return replace(judged, guarantee=worst(judged.guarantee, self._read_back(round.context_ids, judged)))
 
-    def _by(
-        self,
-        way: Way,
-        context: tuple[int, ...],
-        proposal: Candidate,
-        sampling: Sampling,
-        rule: Rule,
-        rng: np.random.Generator,
-    ) -> Judged:
-        common = (self._api, self._findings, context, proposal, sampling, rule, rng, self.tokenizer, self._vocab_size)
-        stops = self.capabilities.stop_ids
-        if way == "scoring":
-            return _judged(scoring.verify(*common, stop_ids=stops))
-        if way == "prefixes":
-            return prefixes.verify(*common, stop_ids=stops)
-        return generating.verify(*common, stop_ids=stops)
+    @property
+    def _server(self) -> Server:
+        """As far as its abilities are known by now."""
+        return Server(self._api, self._findings, self.tokenizer, self._vocab_size, self.capabilities.stop_ids)
 
     def _read_back(self, context: tuple[int, ...], judged: Judged) -> Guarantee | None:
         """Whether the server counts its own text, as it gets it back, as the tokens that it wrote.
@@ -262,8 +237,16 @@ _LOST: dict[Way, str] = {
 }
 
 
-def _judged(verdict: Verdict) -> Judged:
+def _scored(server: Server, round: Round) -> Judged:
+    verdict = scoring.verify(server, round)
     return Judged(*(getattr(verdict, f.name) for f in fields(verdict)))
+
+
+_WAYS: dict[Way, Callable[[Server, Round], Judged]] = {
+    "scoring": _scored,
+    "prefixes": prefixes.verify,
+    "generating": generating.verify,
+}
 
 
 def _with(judged: Judged, lost: Cost) -> dict[str, Any]:

@@ -79,7 +79,6 @@ def bill_cards(measured: Measured, k: int, bill: Bill, way: Way) -> list[Figure]
 
 
 _HOW: dict[Way, str] = {
-    "rows": "",
     "scoring": "Each round bills the whole context, the drafted tokens and one token of output. ",
     "prefixes": "Each round bills the whole context K + 1 times, and one token of output for each. ",
     "generating": "Each round bills the whole context and K + 1 tokens of output. ",

@@ -14,7 +14,7 @@ from specviz.bench.forecast.follow import Expected, FollowedBlock, expect, keep_
 from specviz.core.decoding import autoregressive, speculative
 from specviz.core.events import Done
 from specviz.core.ports import Drafter, Followable
-from specviz.core.sampling import Row, judge_of, to_probs
+from specviz.core.sampling import Row, to_probs, token_test
 from specviz.core.settings import Rule, RuleName, Sampling, Settings
 from specviz.drafters.ngram import NgramDrafter
 from specviz.drafters.none import NoDrafter
@@ -40,7 +40,7 @@ def done(events) -> Done:  # type: ignore[no-untyped-def]
 
 
 def write(prompt: Sequence[int], wanted: Settings, seed: int, stop_ids: frozenset[int] | None = None) -> Done:
-    return done(autoregressive(toy_target(stop_ids=stop_ids), prompt, wanted, np.random.default_rng(seed)))
+    return done(autoregressive(toy_target(stop_ids=stop_ids), prompt, wanted, seed=seed))
 
 
 def blocks(
@@ -76,7 +76,7 @@ def test_at_temperature_0_the_counts_are_those_of_the_loop(name: str, max_tokens
             for k in range(1, 17):
                 own = Settings(target="toy", draft="toy", k=k, max_tokens=max_tokens)
                 target = toy_target(stop_ids=stop_ids)
-                live = done(speculative(DRAFTERS[name](), target, prompt, own, np.random.default_rng(0)))
+                live = done(speculative(DRAFTERS[name](), target, prompt, own, seed=0))
                 assert live.token_ids == text
                 expected = expect(found, k, max_tokens)
                 assert (expected.rounds, expected.tested, expected.accepted, expected.tokens) == (
@@ -98,7 +98,7 @@ def test_drafted_tokens_are_those_of_the_loop_where_no_draft_ends_on_its_own(mak
     found = blocks(maker(), prompt, text, wanted.sampling, wanted.acceptance_rule)
     for k in range(1, 17):
         own = Settings(target="toy", draft="toy", k=k, max_tokens=50)
-        live = done(speculative(maker(), toy_target(stop_ids=frozenset()), prompt, own, np.random.default_rng(0)))
+        live = done(speculative(maker(), toy_target(stop_ids=frozenset()), prompt, own, seed=0))
         assert expect(found, k, 50).drafted == live.total_drafted
 
 
@@ -148,7 +148,7 @@ def test_above_temperature_0_the_means_are_those_of_the_loop(name: str) -> None:
         text = write(prompt, wanted, seed).token_ids
         found = blocks(DRAFTERS[name](), prompt, text, wanted.sampling, wanted.acceptance_rule)
         expected.add(expect(found, 4, wanted.max_tokens))
-        live = done(speculative(DRAFTERS[name](), toy_target(), prompt, wanted, np.random.default_rng(seed + 1000)))
+        live = done(speculative(DRAFTERS[name](), toy_target(), prompt, wanted, seed=seed + 1000))
         rounds, tokens = rounds + live.total_rounds, tokens + live.total_tokens
         tested, accepted = tested + live.total_tested, accepted + live.total_accepted
         drafted += live.total_drafted
@@ -206,9 +206,9 @@ Q = np.array([0.2, 0.45, 0.05, 0.2, 0.1])
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 @pytest.mark.parametrize("row", [Row(Q), Row(Q[[1, 3]] / 0.65, np.array([1, 3]))])
 def test_the_chance_is_how_often_the_rule_keeps(rule: Rule, row: Row) -> None:
-    rng, judge, n = np.random.default_rng(0), judge_of(rule), 4000
+    rng, n = np.random.default_rng(0), 4000
     ids = range(len(row.probs)) if row.ids is None else row.ids
-    accepted = sum(judge(P, int(x), row, rng).accepted for x in rng.choice(ids, n, p=row.probs))
+    accepted = sum(token_test(rule, P, int(x), row, rng).kept for x in rng.choice(ids, n, p=row.probs))
     assert keep_probability(P, row, rule) == pytest.approx(accepted / n, abs=0.03)
 
 

@@ -20,17 +20,26 @@ from specviz.bench.sweep.sweep import Sweep, new_bench
 from specviz.core.decoding import autoregressive
 from specviz.core.errors import IncapableError, SettingsError, StoppedError
 from specviz.core.events import Done
+from specviz.core.noise import derived_seed
 from specviz.core.pair import Pair
-from specviz.core.ports import Capabilities, Drafter, Progress, Target
+from specviz.core.ports import Drafter, Progress, Scorer, Target, Wait
 from specviz.core.sampling import Logits, row_of, to_probs
 from specviz.core.settings import RuleName, Settings
 from specviz.drafters.model import ModelDrafter
 from specviz.drafters.ngram import NgramDrafter
 from specviz.drafters.none import NoDrafter
 from specviz.engines.toy import ToyScorer
-from specviz.targets.local import LocalTarget
 from specviz.targets.simulated_network import SimulatedNetwork
-from tests.toys import TOKENIZER, LetterTokenizer, MarkovScorer, combined_draft, markov_target, toy_draft, toy_target
+from tests.toys import (
+    TOKENIZER,
+    LetterTokenizer,
+    MarkovScorer,
+    combined_draft,
+    local_target,
+    markov_target,
+    toy_draft,
+    toy_target,
+)
 
 STOPS = TOKENIZER.stop_ids
 DRAFTS = ("toy", "ngram", "ngram+toy", "none")
@@ -149,7 +158,7 @@ class Clock:
         self.now += seconds
 
 
-class Timed:
+class Timed(Scorer):
     """A scorer that takes so many ms a pass, and so many more a row."""
 
     def __init__(self, noise: float, clock: Clock, per_pass: float, per_row: float) -> None:
@@ -173,8 +182,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def timed(clock: Clock, network: float = 0.0) -> Callable[[Settings], Pair]:
     def open_pair(settings: Settings) -> Pair:
-        limits = Capabilities(True, TOKENIZER.vocab_size, 4096, STOPS)
-        target: Target = LocalTarget("toy", Timed(0.0, clock, 80.0, 20.0), TOKENIZER, limits)
+        scorer = Timed(0.0, clock, 80.0, 20.0)
+        target: Target = local_target("toy", scorer, TOKENIZER, TOKENIZER.vocab_size, 4096, STOPS)
         if network:
             target = SimulatedNetwork(target, network, pause=clock.wait, clock=clock)
         drafter: Drafter = MAKERS[settings.draft]()
@@ -272,7 +281,7 @@ def test_cancelled_it_gives_nothing_and_closes_all(after: int) -> None:
         return Pair(MAKERS[settings.draft](), toy_target(), "", close)
 
     with pytest.raises(StoppedError):
-        predict(plan_of(), PROMPTS, open_pair, cancelled=cancelled)
+        predict(plan_of(), PROMPTS, open_pair, wait=Wait(cancelled=cancelled))
     assert closed == [4]
 
 
@@ -302,7 +311,7 @@ def test_an_answer_of_a_single_token_is_followed() -> None:
 
 def test_it_reports_its_progress() -> None:
     told: list[Progress] = []
-    predict(plan_of(temperatures=(0.0, 1.0)), PROMPTS, open_toy, on_progress=told.append)
+    predict(plan_of(temperatures=(0.0, 1.0)), PROMPTS, open_toy, wait=Wait(told.append))
     words = list(dict.fromkeys(p.what for p in told))
     assert words[:2] == ["The target writes text 1 of 4, T = 0", "Following text 1 of 4, T = 0"] and len(words) == 16
     assert any(p.total == 40 and p.done == 39 for p in told)
@@ -315,8 +324,8 @@ def test_above_temperature_0_it_is_about_the_texts_of_the_sweeps_first_repeat(ru
     expected = Expected()
     for number, prompt in enumerate(PROMPTS):
         settings = Settings(target="toy", draft="none", temperature=0.9, rule=rule, max_tokens=40)
-        ids, rng = TOKENIZER.encode(prompt.text), np.random.default_rng((0, number, 0))
-        *_, last = autoregressive(toy_target(), ids, settings, rng)
+        ids = TOKENIZER.encode(prompt.text)
+        *_, last = autoregressive(toy_target(), ids, settings, seed=derived_seed(0, number, 0))
         assert isinstance(last, Done)
         text = [*ids, *last.token_ids]
         p, q = (

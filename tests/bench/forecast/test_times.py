@@ -9,13 +9,13 @@ import pytest
 
 from specviz.bench.forecast.follow import Expected, FollowedBlock, expect
 from specviz.bench.forecast.times import DraftTimes, Place, TargetTimes, time_draft
-from specviz.core.ports import NO_PROPOSAL, Candidate
+from specviz.core.ports import EMPTY, NO_DRAFT, Candidate
 from specviz.core.sampling import Row
 from specviz.core.settings import Rule, Sampling
 from specviz.drafters.ngram import NgramDrafter
 
 
-def proposal(times: list[float], copied: list[bool]) -> Candidate:
+def candidate(times: list[float], copied: list[bool]) -> Candidate:
     n = len(times)
     logprobs = tuple(None if c else -1.0 for c in copied)
     return Candidate((0,) * n, (Row.one_hot(0),) * n, logprobs, (None,) * n, ((),) * n, tuple(times))
@@ -23,9 +23,9 @@ def proposal(times: list[float], copied: list[bool]) -> Candidate:
 
 def test_a_call_is_divided_into_its_tokens_and_the_rest() -> None:
     times = DraftTimes()
-    times.add(proposal([30.0, 10.0, 1.0, 11.0], [False, False, True, False]), 4, 57.0)
-    times.add(proposal([10.0], [False]), 4, 22.0)
-    times.add(NO_PROPOSAL, 4, 0.5)
+    times.add(candidate([30.0, 10.0, 1.0, 11.0], [False, False, True, False]), 4, 57.0)
+    times.add(candidate([10.0], [False]), 4, 22.0)
+    times.add(EMPTY, 4, 0.5)
     assert (times.first, times.later, times.copied) == ([30.0, 10.0], [10.0, 11.0], [1.0])
     assert (times.rest, times.ended) == ([5.0], [12.0, 0.5])
 
@@ -48,16 +48,16 @@ class Counting(NgramDrafter):
         super().__init__()
         self.calls: list[tuple[int, int]] = []
 
-    def propose(self, context_ids, k, sampling, rng, n=1):  # type: ignore[no-untyped-def]
+    def propose(self, context_ids, k, sampling, noise, n=1):  # type: ignore[no-untyped-def]
         self.calls.append((len(context_ids), k))
-        return super().propose(context_ids, k, sampling, rng, n)
+        return super().propose(context_ids, k, sampling, noise, n)
 
 
 def drafted(limit_s: float) -> list[tuple[int, int]]:
     ids = (1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 9, 8, 7, 6, 5, 5)
     drafter, clock = Counting(), count()
     place = Place(ids, 4, 2, Sampling(), Rule())
-    time_draft(DraftTimes(), drafter, place, [1, 4], np.random.default_rng(0), lambda: float(next(clock)), limit_s)
+    time_draft(DraftTimes(), drafter, place, [1, 4], 0, lambda: float(next(clock)), limit_s)
     return drafter.calls
 
 
@@ -88,6 +88,6 @@ def test_without_samples_a_time_is_unknown() -> None:
 
 def test_copies_continue_from_the_beginning_after_the_end_of_the_text() -> None:
     place = Place((5, 6, 7, 8), 2, 1, Sampling(), Rule())
-    [found] = place.copies(3)
-    assert place.context == (5, 6, 7) and found.token_ids == (8, 5, 6) and place.copies(0) == []
+    found = place.copies(3).first
+    assert place.context == (5, 6, 7) and found.token_ids == (8, 5, 6) and place.copies(0) == NO_DRAFT
     assert all(np.array_equal(q.dense(9), np.eye(9)[t]) for q, t in zip(found.q, found.token_ids, strict=True))

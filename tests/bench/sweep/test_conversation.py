@@ -6,7 +6,6 @@ import dataclasses
 import json
 from typing import Any
 
-import numpy as np
 import pytest
 
 from specviz.bench.forecast.predict import predict
@@ -24,7 +23,7 @@ from specviz.core.decoding import autoregressive
 from specviz.core.errors import SettingsError
 from specviz.core.events import Done
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
 from specviz.setup import catalog
 from tests.toys import TOKENIZER, toy_target
@@ -48,7 +47,7 @@ def run(bench: Bench, **changes: object) -> Bench:
 
 
 def written(prompt: str) -> Done:
-    events = autoregressive(toy_target(), TOKENIZER.encode(prompt), TOY, np.random.default_rng(0))
+    events = autoregressive(toy_target(), TOKENIZER.encode(prompt), TOY, seed=0)
     return next(e for e in events if isinstance(e, Done))
 
 
@@ -86,7 +85,7 @@ def test_nothing_is_written_twice_also_when_another_day_goes_on(monkeypatch: pyt
 
     monkeypatch.setattr(Conversations, "_write", spy)
     bench = new_bench(plan(), TURNS)
-    run(bench, cancelled=lambda: len(bench.trials) >= 13)
+    run(bench, wait=Wait(cancelled=lambda: len(bench.trials) >= 13))
     assert 0 < bench.missing < bench.total and sorted(asked) == [SECOND, FIRST]
     again = Bench.from_json(json.loads(json.dumps(bench.to_json())))
     assert again.answers == bench.answers and again.prompts == TURNS
@@ -96,7 +95,7 @@ def test_nothing_is_written_twice_also_when_another_day_goes_on(monkeypatch: pyt
 
 def test_an_answer_is_told_of_token_by_token() -> None:
     told: list[Progress] = []
-    bench = run(new_bench(plan(), TURNS[1:2]), on_progress=told.append)
+    bench = run(new_bench(plan(), TURNS[1:2]), wait=Wait(told.append))
     answering = [p for p in told if p.what.startswith("Answering")]
     assert answering and answering[-1].done == len(written(FIRST).token_ids) and answering[-1].unit == "tokens"
     assert bench.missing == 0
@@ -106,7 +105,7 @@ def test_an_answer_is_told_of_token_by_token() -> None:
 def test_stopped_while_it_answers_nothing_is_kept_half(at: int) -> None:
     told: list[Progress] = []
     bench = new_bench(plan(), TURNS[2:])
-    run(bench, on_progress=told.append, cancelled=lambda: sum(p.what.startswith("Answering") for p in told) > at)
+    run(bench, wait=Wait(told.append, lambda: sum(p.what.startswith("Answering") for p in told) > at))
     assert bench.trials == [] and bench.answers == {} and bench.failures == []
     run(bench)
     assert bench.missing == 0 and bench.answers == {0: texts()}

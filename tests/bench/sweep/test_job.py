@@ -18,9 +18,9 @@ from specviz.bench.sweep.sweep import new_bench
 from specviz.core.connection import Secret
 from specviz.core.errors import RunError
 from specviz.core.pair import Pair
-from specviz.core.ports import OnProgress
+from specviz.core.ports import Wait
 from specviz.core.settings import Settings
-from specviz.host.thread import ModelHost
+from specviz.host.models import ModelHost
 from specviz.ui.catalog import AppCatalog
 
 PATIENCE_S = 60.0
@@ -109,9 +109,7 @@ def test_a_file_that_cannot_be_written_is_reported_and_loses_nothing(host: Model
 class _Telling:
     """A builder whose server repeats the key in an error."""
 
-    def build(
-        self, settings: Settings, on_progress: OnProgress, cancelled: Callable[[], bool], key: Secret | None = None
-    ) -> Pair:
+    def build(self, settings: Settings, wait: Wait = Wait(), key: Secret | None = None) -> Pair:
         assert key is not None
         raise RunError(f"Refused: {key.value}", f"Not {key.value}.")
 

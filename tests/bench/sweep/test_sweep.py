@@ -16,7 +16,7 @@ from specviz.bench.sweep.rows import rows_of
 from specviz.bench.sweep.sweep import Sweep, baselines_of, new_bench, order, seconds_left
 from specviz.core.errors import PairingError, SettingsError, StoppedError
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
 from specviz.setup import catalog
 
@@ -86,7 +86,7 @@ def test_first_rounds_are_in_no_rate_and_the_split_adds_up() -> None:
 def test_cancelled_and_resumed_it_has_what_an_uninterrupted_one_has(stop_after: int) -> None:
     whole = run(new_bench(plan(), PROMPTS))
     bench = new_bench(plan(), PROMPTS)
-    sweep = Sweep(bench, catalog.Builder({}).build, cancelled=lambda: len(bench.trials) >= stop_after)
+    sweep = Sweep(bench, catalog.Builder({}).build, Wait(cancelled=lambda: len(bench.trials) >= stop_after))
     list(sweep.run())
     assert len(bench.trials) == stop_after and bench.missing == bench.total - stop_after
     resumed = Bench.from_json(bench.to_json())
@@ -100,7 +100,7 @@ def test_a_run_that_is_cancelled_is_not_counted() -> None:
     calls = iter([False, False, True])
     cell = plan().cells()[1]
     with pytest.raises(StoppedError):
-        run_cell(pair, plan(), cell, (1, 0, 0), ids, cancelled=lambda: next(calls, True))
+        run_cell(pair, plan(), cell, (1, 0, 0), ids, wait=Wait(cancelled=lambda: next(calls, True)))
     with pytest.raises(StoppedError):
         trial_of([], (0, 0, 0))
 
@@ -113,7 +113,7 @@ def test_paused_it_measures_nothing_and_then_continues() -> None:
         bench,
         paused=lambda: len(bench.trials) == 2 and len(naps) < 3,
         sleep=lambda s: naps.append(1),
-        on_progress=told.append,
+        wait=Wait(told.append),
     )
     assert len(naps) == 3 and bench.missing == 0
     assert [p.what for p in told].count("Paused") == 1
@@ -178,7 +178,7 @@ def test_behind_a_simulated_network_there_are_two_baselines() -> None:
 
 def test_warm_up_is_in_no_figure() -> None:
     told: list[str] = []
-    bench = run(new_bench(plan(warm_up=4), PROMPTS[:2]), on_progress=lambda p: told.append(p.what))
+    bench = run(new_bench(plan(warm_up=4), PROMPTS[:2]), wait=Wait(lambda p: told.append(p.what)))
     assert sum(w.startswith("Warming up") for w in told) == len(bench.plan.cells())
     none = run(new_bench(plan(warm_up=0), PROMPTS[:2]))
     assert [t.text_hash for t in none.trials] == [t.text_hash for t in bench.trials]

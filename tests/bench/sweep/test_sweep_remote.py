@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from specviz.bench.suites.suite import BenchPrompt
@@ -68,7 +67,7 @@ def test_a_stream_that_cannot_be_counted_leaves_the_other_baseline(monkeypatch: 
 def test_an_earlier_turn_is_answered_at_temperature_0_whatever_the_cells_have() -> None:
     prompts = (BenchPrompt("q/2", "all", "and then", before=(PROMPTS[0].text,)),)
     ids, settings = TOKENIZER.encode(PROMPTS[0].text), Settings(target="toy", max_tokens=12)
-    done = list(autoregressive(toy_target(), ids, settings, np.random.default_rng(0)))[-1]
+    done = list(autoregressive(toy_target(), ids, settings, seed=0))[-1]
     assert isinstance(done, Done)
     for temperatures in ((0.0,), (1.0,)):
         bench = sweep(Toy(), prompts=prompts, temperatures=temperatures)

@@ -21,8 +21,8 @@ from urllib.parse import parse_qs, urlsplit
 from specviz.core.connection import Secret
 from specviz.core.pair import Pair
 from specviz.core.settings import Settings
+from specviz.host.models import ModelHost
 from specviz.host.run import Run
-from specviz.host.thread import ModelHost
 from specviz.record.state import RunState
 from specviz.setup import catalog
 from specviz.ui import live, run_view

@@ -4,12 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from specviz.core.decoding import speculative
 from specviz.core.events import Done, Error, Event, Metrics, VerifyResult, Way
-from specviz.core.ports import Candidate, Capabilities, Drafter, Target, Tokenizer
-from specviz.core.sampling import Row
+from specviz.core.ports import Capabilities, Drafter, Target, Tokenizer
 from specviz.core.settings import Rule, Sampling, Settings, Verification
 from specviz.engines.toy import ToyTokenizer
 from specviz.targets.completions.target import RemoteTarget
@@ -67,7 +64,7 @@ def remote_target(
 ) -> RemoteTarget:
     own = tokenizer or toy.tokenizer
     stops = getattr(own, "stop_ids", frozenset()) or toy.stop_ids
-    limits = Capabilities(False, vocab_size or toy.vocab_size, max_context, stops)
+    limits = Capabilities(vocab_size or toy.vocab_size, max_context, stops, place="completions")
     return RemoteTarget(
         toy.name,
         api or InMemory(toy),
@@ -81,14 +78,8 @@ def remote_target(
     )
 
 
-def block(*ids: int) -> Candidate:
-    """A draft that was chosen, not drawn."""
-    n = len(ids)
-    return Candidate(ids, tuple(map(Row.one_hot, ids)), (None,) * n, (None,) * n, ((),) * n, (0.0,) * n)
-
-
 def run(drafter: Drafter, target: Target, prompt: Sequence[int], seed: int = 0, **settings: Any) -> list[Event]:
-    return list(speculative(drafter, target, prompt, Settings(**settings), np.random.default_rng(seed)))
+    return list(speculative(drafter, target, prompt, Settings(**settings), seed=seed))
 
 
 def done(events: Sequence[Event]) -> Done:

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from specviz.core.settings import Sampling
 from specviz.targets.completions.owed import Owed, settle
 from specviz.targets.completions.ways.shown import Lens
-from tests.targets.completions.remotes import block
-from tests.toys import LetterTokenizer
+from tests.toys import LetterTokenizer, block
 
 LENS = Lens(Sampling(), False, False, 3, LetterTokenizer())
 IDS = st.lists(st.integers(0, 2), max_size=6).map(tuple)

@@ -10,17 +10,15 @@ import pytest
 
 from specviz.core.errors import AnswerError, IncapableError, PairingError, RefusedError, UnreachableError
 from specviz.core.events import Done, Way
-from specviz.core.ports import Capabilities, Exchange, Target
+from specviz.core.ports import Exchange, Target
 from specviz.core.settings import Rule, Sampling
 from specviz.drafters.model import ModelDrafter
 from specviz.engines.toy import ToyScorer
 from specviz.targets.completions.probe.probe import probe
-from specviz.targets.local import LocalTarget
 from tests.targets.completions.remotes import (
     TOY,
     WAYS,
     Scripted,
-    block,
     done,
     legacy,
     metrics,
@@ -29,7 +27,18 @@ from tests.targets.completions.remotes import (
     run,
 )
 from tests.targets.completions.toyserver import DIALECTS, InMemory, ToyServer
-from tests.toys import TOKENIZER, LetterTokenizer, MarkovScorer, fixed_draft, toy_draft, toy_target
+from tests.toys import (
+    TOKENIZER,
+    LetterTokenizer,
+    MarkovScorer,
+    asked,
+    block,
+    draft,
+    fixed_draft,
+    local_target,
+    toy_draft,
+    toy_target,
+)
 
 PROMPT = TOKENIZER.encode("the draft")
 
@@ -86,9 +95,7 @@ def chain(noise: float) -> list[list[float]]:
 def test_a_stop_token_inside_a_block_ends_the_run_there(dialect: str, way: Way) -> None:
     stops = frozenset({3})
     drafter = ModelDrafter("markov", MarkovScorer(chain(2.0)), LetterTokenizer())
-    local = LocalTarget(
-        "markov", MarkovScorer(chain(0.3)), LetterTokenizer(), Capabilities(True, 7, 10_000, stop_ids=stops)
-    )
+    local = local_target("markov", MarkovScorer(chain(0.3)), LetterTokenizer(), 7, stop_ids=stops)
     for start in range(7):
         for k in (1, 2, 3, 6):
             server = ToyServer(chain(0.3), dialect, stop_ids=stops)
@@ -122,9 +129,9 @@ def test_ids_beyond_the_vocabulary_are_never_sent() -> None:
     """Reported as llama.cpp#17480."""
     server = toy("vllm")
     target = remote_target(server, vocab_size=50)
-    for context, draft in (([1, 50], 2), ([1], 50), ([1], -1)):
+    for context, drafted in (([1, 50], 2), ([1], 50), ([1], -1)):
         with pytest.raises(PairingError, match="never sent"):
-            target.verify(context, [block(draft)], Sampling(), Rule(), np.random.default_rng(0))
+            target.verify(asked(context, [block(drafted)], Sampling(), Rule(), 0))
     assert not server.requests
 
 
@@ -133,7 +140,7 @@ def test_ids_beyond_the_vocabulary_are_not_taken_from_the_server(way: Way) -> No
     table = np.full((6, 6), 1e-9) + np.eye(6)[[5] * 6]
     target = remote_target(ToyServer(table / table.sum(axis=1, keepdims=True), "vllm"), way, vocab_size=5)
     with pytest.raises(AnswerError):
-        target.verify([0], [block(1)], Sampling(), Rule(), np.random.default_rng(0))
+        target.verify(asked([0], [block(1)], Sampling(), Rule(), 0))
 
 
 def test_a_scoring_server_that_leaves_the_end_out_is_understood() -> None:
@@ -212,14 +219,14 @@ def test_a_forced_way_is_not_left_in_silence() -> None:
     server = toy("vllm")
     target = remote_target(server, "scoring", api=Sabotaged(server, "scores", after=0))
     with pytest.raises(IncapableError, match="failed on the way"):
-        target.verify(PROMPT, [block(1)], Sampling(), Rule(), np.random.default_rng(0))
+        target.verify(asked(PROMPT, [block(1)], Sampling(), Rule(), 0))
 
 
 def test_a_busy_server_is_not_demoted() -> None:
     server = toy("vllm")
     target = remote_target(server, api=Sabotaged(server, "busy", after=0))
     with pytest.raises(UnreachableError):
-        target.verify(PROMPT, [block(1)], Sampling(), Rule(), np.random.default_rng(0))
+        target.verify(asked(PROMPT, [block(1)], Sampling(), Rule(), 0))
     assert target.capabilities.way == "scoring"
 
 
@@ -234,7 +241,7 @@ def test_nothing_left_to_do_without_is_an_error() -> None:
     body = legacy("")
     target = remote_target(toy("generates"), api=Scripted(body))
     with pytest.raises(AnswerError, match="wrote nothing"):
-        target.verify(PROMPT, [block(1)], Sampling(), Rule(), np.random.default_rng(0))
+        target.verify(asked(PROMPT, [block(1)], Sampling(), Rule(), 0))
 
 
 def test_text_that_is_read_back_as_other_ids_lowers_the_guarantee_for_the_rest_of_the_run() -> None:
@@ -254,12 +261,12 @@ def test_text_that_is_read_back_as_other_ids_lowers_the_guarantee_for_the_rest_o
     table = [np.eye(5)[chain[i]] * 0.96 + 0.008 for i in range(5)]
     server = ToyServer([row / row.sum() for row in table], "mlx", words)
     target = remote_target(server)
-    verdict = target.verify([0], [block(1, 2)], Sampling(), Rule(), np.random.default_rng(0))
+    verdict = target.verify(asked([0], [block(1, 2)], Sampling(), Rule(), 0))
     assert verdict.token_ids == (1, 2, 4) and verdict.guarantee.kind == "EXACT"
     context = [0, 1, 2, 4]
-    verdict = target.verify(context, [block(0)], Sampling(), Rule(), np.random.default_rng(0))
+    verdict = target.verify(asked(context, [block(0)], Sampling(), Rule(), 0))
     assert verdict.guarantee.kind == "UNKNOWN" and "other ids" in verdict.guarantee.reason
-    assert target.verify([0], [block(1)], Sampling(), Rule(), np.random.default_rng(0)).guarantee.kind == "UNKNOWN"
+    assert target.verify(asked([0], [block(1)], Sampling(), Rule(), 0)).guarantee.kind == "UNKNOWN"
     target.reset()
     assert target.guarantee(Sampling(), Rule()).kind == "EXACT"
 
@@ -295,12 +302,12 @@ def test_with_another_tokenizer_the_text_is_the_targets(k: int) -> None:
     class Guess:
         name, max_context = "guess", None
 
-        def propose(self, context_ids, k, sampling, rng, n=1):  # type: ignore[no-untyped-def]
+        def propose(self, context_ids, k, sampling, noise, n=1):  # type: ignore[no-untyped-def]
             whole = Bytes().encode(TOKENIZER.decode([*PROMPT, *own.token_ids]))
             ids = whole[len(context_ids) : len(context_ids) + k]
-            if rng.random() < 0.5 and len(ids) > 1:
+            if noise.draft().random() < 0.5 and len(ids) > 1:
                 ids[len(ids) // 2] = 90
-            return [block(*ids)]
+            return draft(block(*ids))
 
         def reset(self) -> None:
             pass
@@ -319,15 +326,15 @@ def test_another_count_of_its_own_text_is_seen() -> None:
     bodies = [legacy("ab", prompt_tokens=2, completion_tokens=2), legacy("c", prompt_tokens=5, completion_tokens=1)]
     server = ToyServer([0.1] * 10, "generates")
     target = remote_target(server, api=Scripted(*bodies), same_tokens=False)
-    verdict = target.verify([0, 1], [block(0)], Sampling(), Rule(), np.random.default_rng(0))
+    verdict = target.verify(asked([0, 1], [block(0)], Sampling(), Rule(), 0))
     assert verdict.token_ids == (0, 1) and verdict.guarantee.kind == "EXACT"
-    verdict = target.verify([0, 1, 0, 1], [block(2)], Sampling(), Rule(), np.random.default_rng(0))
+    verdict = target.verify(asked([0, 1, 0, 1], [block(2)], Sampling(), Rule(), 0))
     assert verdict.guarantee.kind == "UNKNOWN" and "5 instead of 4" in verdict.guarantee.reason
 
 
 def test_a_server_that_counts_nothing_is_not_vouched_for() -> None:
     target = remote_target(ToyServer([0.1] * 10, "generates"), api=Scripted(legacy("ab")), same_tokens=False)
-    verdict = target.verify([0, 1], [block(0)], Sampling(), Rule(), np.random.default_rng(0))
+    verdict = target.verify(asked([0, 1], [block(0)], Sampling(), Rule(), 0))
     assert verdict.guarantee.kind == "UNKNOWN" and "count" in verdict.guarantee.reason
 
 
@@ -337,10 +344,10 @@ def test_what_is_owed_costs_no_call_and_belongs_to_one_context() -> None:
 
     def verify(context: list[int], *draft: int) -> tuple[int, ...]:
         proposals = [block(*draft)] if draft else []
-        return target.verify(context, proposals, Sampling(), Rule(), np.random.default_rng(0)).token_ids
+        return target.verify(asked(context, proposals, Sampling(), Rule(), 0)).token_ids
 
     assert verify([9], 0, 5) == (0, 1)
-    free = target.verify([9, 0, 1], [block(5, 5)], Sampling(), Rule(), np.random.default_rng(0))
+    free = target.verify(asked([9, 0, 1], [block(5, 5)], Sampling(), Rule(), 0))
     assert [d.status for d in free.decisions] == ["rejected", "ignored"] and free.token_ids == (2,)
     assert (free.requests, free.call_ms, free.sent_bytes, free.billed_prompt_tokens) == (0, 0.0, 0, 0)
     assert verify([9, 0, 1, 2]) == (3,)
@@ -353,6 +360,6 @@ def test_what_is_owed_costs_no_call_and_belongs_to_one_context() -> None:
 def test_reset_forgets_what_is_owed() -> None:
     api = Scripted(legacy("abc", prompt_tokens=1, completion_tokens=3), legacy("j"))
     target = remote_target(ToyServer([0.1] * 10, "generates"), api=api)
-    assert target.verify([9], [block(5)], Sampling(), Rule(), np.random.default_rng(0)).token_ids == (0,)
+    assert target.verify(asked([9], [block(5)], Sampling(), Rule(), 0)).token_ids == (0,)
     target.reset()
-    assert target.verify([9, 0], [block(5)], Sampling(), Rule(), np.random.default_rng(0)).token_ids == (9,)
+    assert target.verify(asked([9, 0], [block(5)], Sampling(), Rule(), 0)).token_ids == (9,)

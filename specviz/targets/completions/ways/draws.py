@@ -57,7 +57,7 @@ class DrawnBlock:
         return Judged(self.decisions, self.token_ids, guarantee, None, rule_ms, owed=self.owed)
 
 
-def compare(own: Sequence[Draw], proposal: Candidate, lens: Lens) -> DrawnBlock:
+def compare(own: Sequence[Draw], candidate: Candidate, lens: Lens) -> DrawnBlock:
     """Go through draft and own draws side by side.
 
     Args:
@@ -68,7 +68,7 @@ def compare(own: Sequence[Draw], proposal: Candidate, lens: Lens) -> DrawnBlock:
         is neither: what is left of the draft is ignored.
     """
     decisions: list[Decision] = []
-    for x, q, draw in zip(proposal.token_ids, proposal.q, own, strict=False):
+    for x, q, draw in zip(candidate.token_ids, candidate.q, own, strict=False):
         same = draw.token_id == x
         decisions.append(
             Decision(
@@ -86,10 +86,10 @@ def compare(own: Sequence[Draw], proposal: Candidate, lens: Lens) -> DrawnBlock:
         if not same:
             break
     judged = len(decisions)
-    fully = judged == len(proposal.token_ids) and all(d.status == "accepted" for d in decisions)
+    fully = judged == len(candidate.token_ids) and all(d.status == "accepted" for d in decisions)
     if fully and len(own) > judged:
         decisions.append(_bonus(own[judged], lens))
-    decisions += [Decision(status="ignored", draft_id=x, final_id=None) for x in proposal.token_ids[judged:]]
+    decisions += [Decision(status="ignored", draft_id=x, final_id=None) for x in candidate.token_ids[judged:]]
     return DrawnBlock(tuple(decisions), tuple(d.final_id for d in decisions if d.final_id is not None))
 
 

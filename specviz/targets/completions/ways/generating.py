@@ -15,10 +15,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from specviz.core.events import Guarantee
-from specviz.core.ports import Candidate, Tokenizer
+from specviz.core.ports import Candidate, Round
 from specviz.core.settings import Rule, Sampling
 from specviz.targets.completions.costs import Cost
 from specviz.targets.completions.reading import answers
@@ -30,7 +28,8 @@ from specviz.targets.completions.reading.texts import (
     written,
     written_all,
 )
-from specviz.targets.completions.values import Answer, Choice, Completions, Findings, Prompt, Request, Usage
+from specviz.targets.completions.server import Server
+from specviz.targets.completions.values import Answer, Choice, Findings, Prompt, Request, Usage
 from specviz.targets.completions.ways.draws import (
     Draw,
     DrawnBlock,
@@ -51,36 +50,18 @@ SHOWN = 10
 OWN_TEXT = Guarantee("EXACT", "The server writes every token itself; it saves nothing against streaming.")
 
 
-def verify(
-    api: Completions,
-    findings: Findings,
-    context: Sequence[int],
-    proposal: Candidate,
-    sampling: Sampling,
-    rule: Rule,
-    rng: np.random.Generator,
-    tokenizer: Tokenizer,
-    vocab_size: int,
-    *,
-    stop_ids: frozenset[int] = frozenset(),
-) -> Judged:
+def verify(server: Server, round: Round) -> Judged:
     """One call, or up to three more where prompts go out as text, and the next one would end where no text may end.
 
     That is inside a character, and where the text so far would be read as other ids than those that were drawn.
 
-    Args:
-        proposal: K tokens; none for one plain step.
-        stop_ids: tokens that end a text, for servers that leave theirs out.
-
     Raises:
         RemoteError: no answer, or one that cannot be used.
     """
-    settings = in_force(sampling, rule)
-    lens = Lens.of(findings, settings, vocab_size, tokenizer)
-    asking = _Asking(api, findings, context, settings, _seed(settings, rng), tokenizer, vocab_size)
-    as_text, faithful = asking.as_text, asking.as_text and not asking.doubt
-    reading = _Reading(findings, tuple(context), proposal, lens, stop_ids, as_text, faithful, spare_of(findings))
-    asked = len(proposal.token_ids) + 1
+    settings = in_force(round.sampling, round.rule)
+    asking = _Asking(server, round, settings)
+    reading = _Reading(server, round, server.lens(settings), asking.as_text, asking.as_text and not asking.doubt)
+    asked = len(round.draft.first) + 1
     answer = first = asking.ask(asked)
     began = time.perf_counter()
     read = reading.read(answer, asked)
@@ -127,9 +108,9 @@ def takes_text(findings: Findings) -> bool:
     return not findings.ids_in or not findings.same_tokens
 
 
-def _seed(sampling: Sampling, rng: np.random.Generator) -> int | None:
+def _seed(sampling: Sampling, round: Round) -> int | None:
     """Makes the run repeatable, and lets the same draw be asked for again, only longer."""
-    return None if sampling.temperature == 0 else int(rng.integers(2**31))
+    return None if sampling.temperature == 0 else int(round.noise.target().integers(2**31))
 
 
 def _redrawn(first: Choice, last: Choice, sampling: Sampling) -> str:
@@ -145,46 +126,39 @@ def _redrawn(first: Choice, last: Choice, sampling: Sampling) -> str:
 class _Asking:
     """Calls about one context, and what they cost."""
 
-    def __init__(
-        self,
-        api: Completions,
-        findings: Findings,
-        context: Sequence[int],
-        sampling: Sampling,
-        seed: int | None,
-        tokenizer: Tokenizer,
-        vocab_size: int,
-    ) -> None:
-        self._vocab_size = vocab_size if findings.same_tokens else None
-        self._api, self._findings, self._sampling, self._seed = api, findings, sampling, seed
-        self._length = len(context)
+    def __init__(self, server: Server, round: Round, sampling: Sampling) -> None:
+        findings = server.findings
+        self._server, self._sampling, self._seed = server, sampling, _seed(sampling, round)
+        self._vocab_size = server.vocab_size if findings.same_tokens else None
+        self._length = len(round.context_ids)
         self.as_text = takes_text(findings)
         self.cost, self.doubt = Cost(), ""
-        self._prompt: Prompt = tuple(context)
+        self._prompt: Prompt = round.context_ids
         if self.as_text:
-            exact = exact_text(context, tokenizer, findings.bos_added)
+            exact = exact_text(round.context_ids, server.tokenizer, findings.bos_added)
             self._prompt = exact.text
             if findings.same_tokens and not exact.faithful:
                 self.doubt = NOT_FAITHFUL
 
     def room(self, tokens: int) -> bool:
         """Whether the target's context has room for as many more."""
-        limit = self._findings.max_context
+        limit = self._server.findings.max_context
         return limit is None or self._length + tokens <= limit
 
     def ask(self, max_tokens: int) -> Answer:
         """One continuation of the context."""
+        findings = self._server.findings
         request = Request(
             prompts=(self._prompt,),
-            max_tokens=max_tokens + spare_of(self._findings),
+            max_tokens=max_tokens + spare_of(findings),
             temperature=self._sampling.temperature,
             top_k=self._sampling.top_k,
             top_p=self._sampling.top_p,
-            top=top_of(self._findings),
+            top=top_of(findings),
             seed=self._seed,
         )
-        reply = self._api.complete(request, engine=self._findings.engine)
-        answer = answers.read(reply.body, request, self._findings.engine, self._vocab_size)
+        reply = self._server.api.complete(request, engine=findings.engine)
+        answer = answers.read(reply.body, request, findings.engine, self._vocab_size)
         self.cost += Cost.of(reply, answer)
         return answer
 
@@ -208,25 +182,26 @@ class _Reading:
 
     Attributes:
         as_text: prompts go out as text. faithful: this one is read as the ids that it was made of.
-        spare: tokens at the end that are dropped, see `spare_of`.
     """
 
-    findings: Findings
-    context: tuple[int, ...]
-    proposal: Candidate
+    server: Server
+    round: Round
     lens: Lens
-    stop_ids: frozenset[int]
     as_text: bool
     faithful: bool
-    spare: int
+
+    @property
+    def block(self) -> Candidate:
+        """What was drafted."""
+        return self.round.draft.first
 
     def read(self, answer: Answer, asked: int) -> _Read:
         """By ids where they are known, else by text."""
-        choice, draft = answer.choices[0], self.proposal.token_ids
+        choice, draft = answer.choices[0], self.block.token_ids
         check_written(choice)
-        if not self.findings.same_tokens:
+        if not self.server.findings.same_tokens:
             return self._by_text(choice, answer.usage)
-        draws = draws_of(choice, draft, self.findings, self.lens.tokenizer, self.lens.vocab_size)
+        draws = draws_of(choice, draft, self.server.findings, self.server.tokenizer, self.server.vocab_size)
         if draws is None:
             return self._by_text(choice, answer.usage)
         if choice.token_ids is not None:
@@ -234,24 +209,24 @@ class _Reading:
         return self._all_owed(self._with_stop(draws, choice), len(draws), choice)
 
     def _with_stop(self, draws: list[Draw], choice: Choice) -> list[Draw]:
-        if not ended(choice) or (draws and draws[-1].token_id in self.stop_ids):
+        if not ended(choice) or (draws and draws[-1].token_id in self.server.stop_ids):
             return draws
-        at, draft = len(draws), self.proposal.token_ids
+        at, draft = len(draws), self.block.token_ids
         likely = draft[at] if at < len(draft) else None
-        return [*draws, Draw(stop_id(self.context, likely, self.stop_ids))]
+        return [*draws, Draw(stop_id(self.round.context_ids, likely, self.server.stop_ids))]
 
     def _by_ids(self, draws: list[Draw], choice: Choice, asked: int) -> _Read:
         own = self._with_stop(draws, choice)
-        block = compare(own[: len(self.proposal.token_ids) + 1], self.proposal, self.lens)
+        block = compare(own[: len(self.block.token_ids) + 1], self.block, self.lens)
         kept = len(block.token_ids)
-        if len(own) > len(draws) == kept == asked + self.spare:
+        if len(own) > len(draws) == kept == asked + spare_of(self.server.findings):
             # The last token that was asked for ended the text, and this tokenizer does not know it for a stop.
             return _Read(replace(block, owed=(own[-1].token_id,)), True)
         if not self.as_text:
             return _Read(block, True)
-        ids, tokenizer = [draw.token_id for draw in own], self.lens.tokenizer
-        before = written_all(self.context[-8:], tokenizer)
-        ends = range(kept, len(ids) + 1 - self.spare)
+        ids, tokenizer = [draw.token_id for draw in own], self.server.tokenizer
+        before = written_all(self.round.context_ids[-8:], tokenizer)
+        ends = range(kept, len(ids) + 1 - spare_of(self.server.findings))
         whole = [end for end in ends if _completes(before, written_all(ids[:end], tokenizer))]
         sound = next((end for end in whole if self._is_read_back(ids[:end])), None)
         last = next(iter(whole), kept) if sound is None else sound
@@ -264,10 +239,12 @@ class _Reading:
         """
         if not self.faithful:
             return True
-        return exact_text((*self.context, *ids), self.lens.tokenizer, self.findings.bos_added).faithful
+        return exact_text(
+            (*self.round.context_ids, *ids), self.server.tokenizer, self.server.findings.bos_added
+        ).faithful
 
     def _all_owed(self, own: list[Draw], drawn: int | None, choice: Choice, doubt: str = "") -> _Read:
-        block = compare(own, self.proposal, self.lens)
+        block = compare(own, self.block, self.lens)
         owed = tuple(draw.token_id for draw in own[len(block.token_ids) :])
         return _Read(replace(block, owed=owed), True, None if ended(choice) else drawn, doubt)
 
@@ -282,13 +259,13 @@ class _Reading:
 
     def _ids_of(self, data: bytes) -> list[int]:
         """The draft's own ids for as long as the text is theirs, then the tokenizer's."""
-        ids, at, tokenizer = [], 0, self.lens.tokenizer
-        for x in self.proposal.token_ids:
+        ids, at, tokenizer = [], 0, self.server.tokenizer
+        for x in self.block.token_ids:
             if not data.startswith(written(x, tokenizer), at):
                 break
             ids.append(x)
             at += len(written(x, tokenizer))
-        return [*ids, *ids_of(data[at:], tokenizer, self.lens.vocab_size)] if at < len(data) else ids
+        return [*ids, *ids_of(data[at:], tokenizer, self.server.vocab_size)] if at < len(data) else ids
 
 
 def _completes(before: bytes, text: bytes) -> bool:

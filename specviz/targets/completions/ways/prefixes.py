@@ -13,16 +13,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from specviz.core.errors import LackingError
 from specviz.core.events import Guarantee
-from specviz.core.ports import Candidate, Tokenizer
-from specviz.core.settings import Rule, Sampling
+from specviz.core.ports import Round
 from specviz.targets.completions.costs import Cost
 from specviz.targets.completions.reading import answers
 from specviz.targets.completions.reading.texts import REPLACEMENT, exact_text, ids_of, written
-from specviz.targets.completions.values import Choice, Completions, Findings, Prompt, Request
+from specviz.targets.completions.server import Server
+from specviz.targets.completions.values import Choice, Prompt, Request
 from specviz.targets.completions.ways.draws import (
     Draw,
     DrawnBlock,
@@ -41,30 +39,14 @@ OWN_DRAWS = Guarantee(
 )
 
 
-def verify(
-    api: Completions,
-    findings: Findings,
-    context: Sequence[int],
-    proposal: Candidate,
-    sampling: Sampling,
-    rule: Rule,
-    rng: np.random.Generator,
-    tokenizer: Tokenizer,
-    vocab_size: int,
-    *,
-    stop_ids: frozenset[int] = frozenset(),
-) -> Judged:
+def verify(server: Server, round: Round) -> Judged:
     """One call of K+1 prompts.
-
-    Args:
-        rng: not drawn from: the server draws.
-        stop_ids: tokens that end a text, for servers that leave theirs out.
 
     Raises:
         RemoteError: no answer, or one that cannot be used.
     """
-    settings = in_force(sampling, rule)
-    prompts, doubt = _prompts(findings, context, proposal, tokenizer)
+    settings, findings = in_force(round.sampling, round.rule), server.findings
+    prompts, doubt = _prompts(server, round)
     request = Request(
         prompts=prompts,
         temperature=settings.temperature,
@@ -72,65 +54,50 @@ def verify(
         top_p=settings.top_p,
         top=top_of(findings),
     )
-    reply = api.complete(request, engine=findings.engine)
-    answer = answers.read(reply.body, request, findings.engine, vocab_size)
+    reply = server.api.complete(request, engine=findings.engine)
+    answer = answers.read(reply.body, request, findings.engine, server.vocab_size)
     began = time.perf_counter()
-    lens = Lens.of(findings, settings, vocab_size, tokenizer)
-    block = _judge(answer.choices, context, proposal, findings, lens, stop_ids)
+    block = _judge(answer.choices, server, round, server.lens(settings))
     judged = block.judged(
         Guarantee("UNKNOWN", doubt) if doubt else OWN_DRAWS, rule_ms=(time.perf_counter() - began) * 1000
     )
     return replace(judged, **Cost.of(reply, answer).as_fields())
 
 
-def _prompts(
-    findings: Findings, context: Sequence[int], proposal: Candidate, tokenizer: Tokenizer
-) -> tuple[tuple[Prompt, ...], str]:
+def _prompts(server: Server, round: Round) -> tuple[tuple[Prompt, ...], str]:
     """The context, then each prefix of the draft behind it; and why they may not be what they should be.
 
     As text they end before the first that the server would read as other ids: a draft behind it is not judged.
     """
-    draft = proposal.token_ids
-    prefixes = [(*context, *draft[:i]) for i in range(len(draft) + 1)]
-    if not takes_text(findings):
+    draft = round.draft.first.token_ids
+    prefixes = [(*round.context_ids, *draft[:i]) for i in range(len(draft) + 1)]
+    if not takes_text(server.findings):
         return tuple(prefixes), ""
-    texts = [exact_text(prefix, tokenizer, findings.bos_added) for prefix in prefixes]
+    texts = [exact_text(prefix, server.tokenizer, server.findings.bos_added) for prefix in prefixes]
     sound = next((i for i, text in enumerate(texts) if i and not text.faithful), len(texts))
     return tuple(text.text for text in texts[:sound]), "" if texts[0].faithful else NOT_FAITHFUL
 
 
-def _judge(
-    choices: Sequence[Choice],
-    context: Sequence[int],
-    proposal: Candidate,
-    findings: Findings,
-    lens: Lens,
-    stop_ids: frozenset[int],
-) -> DrawnBlock:
-    own: list[Draw] = []
+def _judge(choices: Sequence[Choice], server: Server, round: Round, lens: Lens) -> DrawnBlock:
+    candidate, own = round.draft.first, list[Draw]()
     for i, choice in enumerate(choices):
-        likely = proposal.token_ids[i : i + 1]
-        behind = (*context, *proposal.token_ids[:i])
-        token, tail = _first(choice, likely, behind, findings, lens, stop_ids)
+        likely = candidate.token_ids[i : i + 1]
+        behind = (*round.context_ids, *candidate.token_ids[:i])
+        token, tail = _first(choice, likely, behind, server)
         own += [token, *map(Draw, tail)]
         if tail or likely != (token.token_id,):
             break
-    block = compare(own, proposal, lens)
+    block = compare(own, candidate, lens)
     return replace(block, owed=tuple(draw.token_id for draw in own[len(block.token_ids) :]))
 
 
 def _first(
-    choice: Choice,
-    likely: Sequence[int],
-    behind: Sequence[int],
-    findings: Findings,
-    lens: Lens,
-    stop_ids: frozenset[int],
+    choice: Choice, likely: Sequence[int], behind: Sequence[int], server: Server
 ) -> tuple[Draw, tuple[int, ...]]:
     """The token drawn behind one prefix, and ids that follow it for certain."""
-    tokenizer, vocab_size = lens.tokenizer, lens.vocab_size
+    tokenizer, vocab_size, stop_ids = server.tokenizer, server.vocab_size, server.stop_ids
     check_written(choice)
-    draws = draws_of(choice, likely, findings, tokenizer, vocab_size)
+    draws = draws_of(choice, likely, server.findings, tokenizer, vocab_size)
     end = (stop_id(behind, likely[0] if likely else None, stop_ids),) if ended(choice) and stop_ids else ()
     if draws:
         token = draws[0]

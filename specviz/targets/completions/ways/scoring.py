@@ -14,15 +14,16 @@ from math import exp
 
 import numpy as np
 
-from specviz.core.alternatives import TOP, candidates_of
+from specviz.core.alternatives import TOP, weighed_of
 from specviz.core.errors import AnswerError, IncapableError, LackingError
 from specviz.core.events import Alternative, Guarantee
-from specviz.core.ports import Candidate, Decision, Tokenizer, Verdict
+from specviz.core.ports import Decision, Round, Tokenizer, Verdict
 from specviz.core.sampling import Row, promise
 from specviz.core.settings import Rule, Sampling
 from specviz.targets.completions.costs import Cost
 from specviz.targets.completions.reading import answers
-from specviz.targets.completions.values import Choice, Completions, Findings, Likely, Request, ScoredToken
+from specviz.targets.completions.server import Server
+from specviz.targets.completions.values import Choice, Findings, Likely, Request, ScoredToken
 from specviz.targets.completions.ways.draws import draws_of, ended, stop_id
 from specviz.targets.completions.ways.knowledge import Known, keeps, know
 from specviz.targets.completions.ways.thinning import OwnSamples, TargetSample, refill
@@ -33,33 +34,19 @@ BEST = 20
 _PADDING = 1.01
 
 
-def verify(
-    api: Completions,
-    findings: Findings,
-    context: Sequence[int],
-    proposal: Candidate,
-    sampling: Sampling,
-    rule: Rule,
-    rng: np.random.Generator,
-    tokenizer: Tokenizer,
-    vocab_size: int,
-    *,
-    stop_ids: frozenset[int] = frozenset(),
-) -> Verdict:
+def verify(server: Server, round: Round) -> Verdict:
     """Score a block, and decide it position by position until the first refusal.
 
     Args:
-        context: ids; the server takes ids. proposal: may be empty, which is one step of plain decoding.
-        rng: of u, of what is drawn from the row's best tokens, and of the seed of the one call.
-        stop_ids: tokens that end a text, for servers that leave theirs out.
+        server: takes ids.
+        round: its target stream gives u, what is drawn from the row's best tokens, and the seed of the one call.
 
     Raises:
         IncapableError: the rule or the settings need what this way or this server cannot give.
         AnswerError: an answer contradicts itself, or lacks what was asked for.
     """
-    check(findings, sampling, rule)
-    round_ = _Round(api, findings, tuple(context), proposal, sampling, rule, rng, tokenizer, vocab_size, stop_ids)
-    return round_.verdict()
+    check(server.findings, round.sampling, round.rule)
+    return _Scoring(server, round).verdict()
 
 
 def check(findings: Findings, sampling: Sampling, rule: Rule) -> None:
@@ -133,32 +120,21 @@ class _Outcome:
     u: float | None = None
 
 
-class _Round:
-    def __init__(
-        self,
-        api: Completions,
-        findings: Findings,
-        context: tuple[int, ...],
-        proposal: Candidate,
-        sampling: Sampling,
-        rule: Rule,
-        rng: np.random.Generator,
-        tokenizer: Tokenizer,
-        vocab_size: int,
-        stop_ids: frozenset[int],
-    ) -> None:
-        self._api, self._findings, self._context, self._proposal = api, findings, context, proposal
-        self._sampling, self._rule, self._rng = sampling, rule, rng
-        self._tokenizer, self._vocab_size, self._stop_ids = tokenizer, vocab_size, stop_ids
-        self._n = min(findings.top, BEST)
+class _Scoring:
+    def __init__(self, server: Server, round: Round) -> None:
+        self._api, self._findings, self._tokenizer = server.api, server.findings, server.tokenizer
+        self._vocab_size, self._stop_ids = server.vocab_size, server.stop_ids
+        self._context, self._block = round.context_ids, round.draft.first
+        self._sampling, self._rule, self._rng = round.sampling, round.rule, round.noise.target()
+        self._n = min(server.findings.top, BEST)
         # A drawn bonus would make greedy text half sampled.
-        self._asked = Sampling() if _greedy(sampling, rule) else sampling
+        self._asked = Sampling() if _greedy(round.sampling, round.rule) else round.sampling
         self._cost, self._waited_s = Cost(), 0.0
         self._draws: dict[int, TargetSample] = {}
 
     def verdict(self) -> Verdict:
         began = time.perf_counter()
-        draft = self._proposal.token_ids
+        draft = self._block.token_ids
         choice = self._score()
         rows = choice.prompt[-len(draft) :] if draft else ()
         views = [self._view(row.top) for row in rows]
@@ -208,7 +184,7 @@ class _Round:
         )
 
     def _score(self) -> Choice:
-        draft = self._proposal.token_ids
+        draft = self._block.token_ids
         request = self._request(self._context + draft, top=self._n)
         if draft:
             request = replace(request, echo=True, tail=len(draft))
@@ -216,7 +192,7 @@ class _Round:
 
     def _own(self, position: int, known: Known | None) -> OwnSamples:
         """Samples of the target's behind the context and the first draft tokens."""
-        prompt = self._context + self._proposal.token_ids[:position]
+        prompt = self._context + self._block.token_ids[:position]
 
         def ask(n: int) -> list[TargetSample]:
             choices = self._call(self._request(prompt, top=0 if self._is_raw() else self._n, samples=n))
@@ -229,7 +205,7 @@ class _Round:
         if position not in self._draws:
             open_ = [i for i in range(position, len(views)) if views[i].known is None]
             open_ = open_ if self._findings.batch else [position]
-            prompts = tuple(self._context + self._proposal.token_ids[:i] for i in open_)
+            prompts = tuple(self._context + self._block.token_ids[:i] for i in open_)
             choices = self._call(self._request(*prompts))
             self._draws |= {i: self._sample(c, None) for i, c in zip(open_, choices, strict=True)}
         return self._draws[position]
@@ -291,7 +267,7 @@ class _Round:
     # The rule.
 
     def _decide(self, position: int, row: ScoredToken, views: Sequence[_View]) -> _Outcome:
-        x, q, view = self._proposal.token_ids[position], self._proposal.q[position], views[position]
+        x, q, view = self._block.token_ids[position], self._block.q[position], views[position]
         known = view.known
         p = known.prob(x, row.logprob) if known else None
         if _greedy(self._sampling, self._rule):
@@ -318,11 +294,11 @@ class _Round:
     # What is recorded.
 
     def _decision(self, position: int, row: ScoredToken, view: _View, outcome: _Outcome) -> Decision:
-        x, final = self._proposal.token_ids[position], outcome.final
+        x, final = self._block.token_ids[position], outcome.final
         known_of_final = row.logprob if final.token_id == x else view.logprob(final.token_id)
         if not final.token_id < self._vocab_size:
             raise AnswerError(f"Token {final.token_id} is outside the vocabulary of {self._vocab_size}.")
-        q, likely = self._proposal.q[position], self._proposal.alternatives[position]
+        q, likely = self._block.q[position], self._block.alternatives[position]
         best = view.alternatives(self._tokenizer, self._vocab_size)
 
         def prob(token_id: int) -> float | None:
@@ -339,7 +315,7 @@ class _Round:
             draft_logprob_target=row.logprob,
             final_logprob=final.logprob if known_of_final is None else known_of_final,
             alternatives=best,
-            candidates=candidates_of((x, final.token_id), best, likely, q, prob, self._tokenizer),
+            weighed=weighed_of((x, final.token_id), best, likely, q, prob, self._tokenizer),
             overlap=_overlap(view.known, q, prob),
         )
 
@@ -366,7 +342,7 @@ class _Round:
             draft_logprob_target=row.logprob,
             final_logprob=row.logprob,
             alternatives=best,
-            candidates=candidates_of((token,), best, (), None, prob, self._tokenizer),
+            weighed=weighed_of((token,), best, (), None, prob, self._tokenizer),
         )
 
 

@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import AnswerError, LackingError
-from specviz.core.ports import NO_PROPOSAL, Candidate, Tokenizer
+from specviz.core.noise import Noise
+from specviz.core.ports import EMPTY, Candidate, Round, Tokenizer
 from specviz.core.sampling import to_probs
 from specviz.core.settings import Rule, Sampling
 from specviz.engines.toy import ToyScorer
+from specviz.targets.completions.server import Server
 from specviz.targets.completions.values import Completions
 from specviz.targets.completions.ways import generating
 from specviz.targets.completions.ways.draws import Judged
-from tests.targets.completions.remotes import TOY, Scripted, block, findings_of, legacy
+from tests.targets.completions.remotes import TOY, Scripted, findings_of, legacy
 from tests.targets.completions.toyserver import InMemory, ToyServer
-from tests.toys import LetterTokenizer, MarkovScorer
+from tests.toys import LetterTokenizer, MarkovScorer, block, draft
 
 TABLE = [[0.15, 0.6, 0.25], [0.5, 0.2, 0.3], [0.3, 0.25, 0.45]]
 LETTERS = LetterTokenizer()
@@ -25,7 +27,7 @@ STOPS = frozenset({9})
 def verify(
     api: Completions,
     context: Sequence[int],
-    proposal: Candidate,
+    candidate: Candidate,
     sampling: Sampling | None = None,
     *,
     seed: int = 0,
@@ -35,17 +37,9 @@ def verify(
     dialect: str = "generates",
     **found: object,
 ) -> Judged:
+    server = Server(api, findings_of(dialect, **found), tokenizer, vocab_size, stop_ids)
     return generating.verify(
-        api,
-        findings_of(dialect, **found),
-        context,
-        proposal,
-        sampling or Sampling(),
-        Rule(),
-        np.random.default_rng(seed),
-        tokenizer,
-        vocab_size,
-        stop_ids=stop_ids,
+        server, Round(tuple(context), draft(candidate), sampling or Sampling(), Rule(), Noise(seed))
     )
 
 
@@ -62,7 +56,7 @@ def test_sampled_output_is_distributed_as_the_targets(dialect: str) -> None:
         judged = verify(api, [0], block(1), warm, seed=seed, vocab_size=3, dialect=dialect)
         ids = [*judged.token_ids, *judged.owed]
         if len(ids) == 1:
-            ids += verify(api, [0, *ids], NO_PROPOSAL, warm, seed=n + seed, vocab_size=3, dialect=dialect).token_ids
+            ids += verify(api, [0, *ids], EMPTY, warm, seed=n + seed, vocab_size=3, dialect=dialect).token_ids
         counts[ids[0], ids[1]] += 1
     rows = [to_probs(MarkovScorer(TABLE).score([i], 1)[0], warm) for i in range(3)]
     p = np.array([[rows[0][i] * rows[i][j] for j in range(3)] for i in range(3)])
@@ -87,7 +81,7 @@ def test_by_text_nothing_is_dropped() -> None:
 
 def test_without_a_proposal_it_is_one_plain_step() -> None:
     api = Scripted(legacy("a", ids=[[0]]))
-    judged = verify(api, [5], NO_PROPOSAL, ids_in=True)
+    judged = verify(api, [5], EMPTY, ids_in=True)
     assert api.requests[0].max_tokens == 1 and statuses(judged) == ["bonus"] and judged.token_ids == (0,)
 
 
@@ -97,9 +91,8 @@ def test_sampled_calls_are_seeded_and_greedy_ones_need_no_seed() -> None:
         verify(api, [0], block(1), Sampling(1.0), seed=seed, vocab_size=3, dialect="vllm")
     first, second, third = (r.seed for r in api.requests)
     assert first == second != third and first is not None
-    rng = np.random.default_rng(0)
-    generating.verify(api, findings_of("vllm"), [0], block(1), Sampling(), Rule(), rng, LETTERS, 3)
-    assert api.requests[-1].seed is None and rng.random() == np.random.default_rng(0).random()
+    verify(api, [0], block(1), Sampling(), vocab_size=3, dialect="vllm")
+    assert api.requests[-1].seed is None
 
 
 @pytest.mark.parametrize(

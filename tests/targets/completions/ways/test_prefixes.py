@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import AnswerError, LackingError
-from specviz.core.ports import NO_PROPOSAL, Candidate
+from specviz.core.noise import Noise
+from specviz.core.ports import EMPTY, Candidate, Round
 from specviz.core.sampling import Row, draw, to_probs
 from specviz.core.settings import Rule, Sampling
+from specviz.targets.completions.server import Server
 from specviz.targets.completions.values import Completions, Engine, Reply, Request
 from specviz.targets.completions.ways import prefixes
 from specviz.targets.completions.ways.draws import Judged
 from specviz.targets.completions.wire import dialect
-from tests.targets.completions.remotes import Scripted, block, findings_of, legacy
+from tests.targets.completions.remotes import Scripted, findings_of, legacy
 from tests.targets.completions.toyserver import InMemory, ToyServer
-from tests.toys import LetterTokenizer, MarkovScorer
+from tests.toys import LetterTokenizer, MarkovScorer, asked, block, block_of, draft
 
 TABLE = [[0.15, 0.6, 0.25], [0.5, 0.2, 0.3], [0.3, 0.25, 0.45]]
 LETTERS = LetterTokenizer()
@@ -28,7 +30,7 @@ WARM = Sampling(0.7)
 def verify(
     api: Completions,
     context: Sequence[int],
-    proposal: Candidate,
+    candidate: Candidate,
     sampling: Sampling = WARM,
     rule: Rule | None = None,
     vocab_size: int = 3,
@@ -36,18 +38,8 @@ def verify(
     dialect: str = "vllm",
     **found: object,
 ) -> Judged:
-    return prefixes.verify(
-        api,
-        findings_of(dialect, **found),
-        context,
-        proposal,
-        sampling,
-        rule or Rule(),
-        np.random.default_rng(0),
-        LETTERS,
-        vocab_size,
-        stop_ids=stop_ids,
-    )
+    server = Server(api, findings_of(dialect, **found), LETTERS, vocab_size, stop_ids)
+    return prefixes.verify(server, Round(tuple(context), draft(candidate), sampling, rule or Rule(), Noise(0)))
 
 
 Q = Row(np.array([0.4, 0.35, 0.25]))
@@ -62,9 +54,8 @@ def total_variation(api: Completions, n: int = 1500) -> tuple[float, float]:
     rng = np.random.default_rng(5)
     counts, p = np.zeros((3, 3, 3)), np.zeros((3, 3, 3))
     for _ in range(n):
-        draft = draw(Q.probs, rng), draw(Q.probs, rng)
-        proposal = replace(block(*draft), q=(Q, Q))
-        ids = [0, *verify(api, (0,), proposal, top=0, ids_out=False).token_ids]
+        drafted = block_of((draw(Q.probs, rng), draw(Q.probs, rng)), (Q, Q))
+        ids = [0, *verify(api, (0,), drafted, top=0, ids_out=False).token_ids]
         while len(ids) < 4:
             ids.append(draw(ROWS[ids[-1]], rng))
         counts[tuple(ids[1:4])] += 1
@@ -110,7 +101,7 @@ def test_one_call_and_the_first_difference_corrects() -> None:
     refused = verify(api, [0], block(1, 0, 1))
     assert [d.status for d in refused.decisions] == ["accepted", "rejected", "ignored"]
     assert refused.token_ids == (1, 2)
-    assert verify(api, [0], NO_PROPOSAL).token_ids == (1,)
+    assert verify(api, [0], EMPTY).token_ids == (1,)
     assert refused.requests == 1 and refused.billed_prompt_tokens == 1 + 2 + 3 + 4
 
 
@@ -207,10 +198,8 @@ def test_a_draft_that_text_cannot_carry_is_judged_as_far_as_it_can() -> None:
     """Behind "b" the draft's "c" would be read as another token; the first token can still be judged (trl#5224)."""
     tokenizer = Merging(["a", "b", "c", "bc"])
     api = Scripted(legacy("b", "c"))
-    findings = findings_of("generates", batch=True)
-    judged = prefixes.verify(
-        api, findings, [0], block(1, 2, 0), Sampling(), Rule(), np.random.default_rng(0), tokenizer, 4
-    )
+    server = Server(api, findings_of("generates", batch=True), tokenizer, 4)
+    judged = prefixes.verify(server, asked([0], [block(1, 2, 0)], Sampling(), Rule()))
     assert api.requests[0].prompts == ("a", "ab")
     assert [d.status for d in judged.decisions] == ["accepted", "accepted", "ignored"]
     assert judged.token_ids == (1, 2) and judged.guarantee.kind == "EXACT"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,15 @@ import pytest
 from scipy.stats import chisquare
 
 from specviz.core.errors import AnswerError, IncapableError
-from specviz.core.ports import NO_PROPOSAL, Candidate, Verdict
+from specviz.core.noise import Noise
+from specviz.core.ports import EMPTY, Candidate, Round, Verdict
 from specviz.core.sampling import Row, draw_row, to_probs
 from specviz.core.settings import Rule, Sampling
+from specviz.targets.completions.server import Server
 from specviz.targets.completions.values import Findings, Reply, Request
 from specviz.targets.completions.ways import scoring
 from tests.targets.completions.toyserver import InMemory, ToyServer
-from tests.toys import LetterTokenizer
+from tests.toys import LetterTokenizer, asked, block, block_of, draft
 
 VLLM = Findings(engine="vllm", ids_in=True, ids_out=True, batch=True, scores=True, top=20, after_temperature=False)
 SGLANG = replace(VLLM, engine="sglang", after_temperature=True)
@@ -46,27 +48,22 @@ def api(model: Any = TABLE, dialect: str = "vllm", seed: int = 0, **options: Any
     return InMemory(ToyServer(model, dialect, tokenizer, seed=seed, stop_ids=frozenset(), **options))
 
 
-def drafted(qs: Sequence[Row], ids: Sequence[int]) -> Candidate:
-    n = len(ids)
-    return Candidate(tuple(ids), tuple(qs), (None,) * n, (None,) * n, ((),) * n, (0.0,) * n)
-
-
-def drawn(qs: Sequence[Row], rng: np.random.Generator) -> Candidate:
-    return drafted(qs, [draw_row(q, rng) for q in qs])
+def drawn(qs: Sequence[Row], noise: Noise) -> Candidate:
+    rng = noise.draft()
+    return block_of([draw_row(q, rng) for q in qs], qs)
 
 
 def verify(
-    server: InMemory,
-    proposal: Candidate,
+    api: InMemory,
+    candidate: Candidate,
     sampling: Sampling,
-    rng: np.random.Generator | int = 0,
+    noise: Noise = Noise(0),  # noqa: B008
     rule: Rule = Rule(),  # noqa: B008
     findings: Findings = VLLM,
     context: Sequence[int] = (3,),
 ) -> Verdict:
-    rng = np.random.default_rng(rng)
-    size = server.toy.vocab_size
-    return scoring.verify(server, findings, context, proposal, sampling, rule, rng, server.toy.tokenizer, size)
+    server = Server(api, findings, api.toy.tokenizer, api.toy.vocab_size)
+    return scoring.verify(server, Round(tuple(context), draft(candidate), sampling, rule, noise))
 
 
 # What comes out.
@@ -86,9 +83,8 @@ DRAFTS = {
 def outputs(q: Row, sampling: Sampling, rounds: int, findings: Findings = VLLM, **options: Any) -> tuple[Any, ...]:
     """(V,) counts of the first token, the server, and the verdicts."""
     server = api(seed=7, **options)
-    rng, verdicts = np.random.default_rng(11), []
-    for _ in range(rounds):
-        verdicts.append(verify(server, drawn([q], rng), sampling, rng, findings=findings))
+    noises = [Noise(11, n) for n in range(rounds)]
+    verdicts = [verify(server, drawn([q], noise), sampling, noise, findings=findings) for noise in noises]
     counts = np.bincount([v.token_ids[0] for v in verdicts], minlength=V)
     return counts, server, verdicts
 
@@ -179,16 +175,18 @@ def test_whole_blocks_at_temperature_1_are_ps() -> None:
     small = table(5, v)
     near = small * np.random.default_rng(2).uniform(0.2, 3, small.shape)
     near /= near.sum(axis=1, keepdims=True)
-    server, rng = api(small, seed=3), np.random.default_rng(4)
+    server = api(small, seed=3)
     seen: Counter[tuple[int, ...]] = Counter()
-    for _ in range(500):
+    for seed in range(500):
         out = [2]
         while len(out) < 4:
-            ids = [out[-1]]
+            ids, noise = [out[-1]], Noise(seed, len(out))
+            rng = noise.draft()
             for _ in range(3 - len(out)):
                 ids.append(draw_row(Row(near[ids[-1]]), rng))
-            proposal = drafted([Row(near[i]) for i in ids[:-1]], ids[1:])
-            out += verify(server, proposal, Sampling(1.0), rng, findings=replace(VLLM, top=1), context=out).token_ids
+            candidate = block_of(ids[1:], [Row(near[i]) for i in ids[:-1]])
+            one = replace(VLLM, top=1)
+            out += verify(server, candidate, Sampling(1.0), noise, findings=one, context=out).token_ids
         seen[tuple(out[1:4])] += 1
     triples = list(product(range(v), repeat=3))
     p = np.array([small[2, a] * small[a, b] * small[b, c] for a, b, c in triples])
@@ -213,11 +211,11 @@ def test_temperature_0_keeps_the_most_probable_tokens_and_no_other(rule: Rule) -
     """One-hot rows, and no empty residual (jaymody/speculative-sampling#9 and #5)."""
     right = greedy_ids(3, 3)
     server = api()
-    verdict = verify(server, drafted([Row.one_hot(i) for i in right[:2]], right[:2]), Sampling(0.0), rule=rule)
+    verdict = verify(server, block(*right[:2]), Sampling(0.0), rule=rule)
     assert verdict.token_ids == tuple(right) and verdict.decisions[-1].status == "bonus"
     wrong = int(np.argsort(-TABLE[right[0]])[1])
     ids = [right[0], wrong, 0]
-    verdict = verify(server, drafted([Row.one_hot(i) for i in ids], ids), Sampling(0.0), rule=rule)
+    verdict = verify(server, block(*ids), Sampling(0.0), rule=rule)
     assert [d.status for d in verdict.decisions] == ["accepted", "rejected", "ignored"]
     assert verdict.token_ids == tuple(right[:2]) and len(server.requests) == 2
     assert verdict.guarantee.kind == ("LOSSY" if rule.name == "threshold" else "EXACT")
@@ -227,20 +225,18 @@ def test_temperature_0_keeps_the_most_probable_tokens_and_no_other(rule: Rule) -
 def test_greedy_above_temperature_0_is_greedy_in_its_bonus_too() -> None:
     right = greedy_ids(3, 2)
     for seed in range(20):
-        verdict = verify(api(seed=seed), drafted([Row(P)], right[:1]), Sampling(1.0), seed, Rule("greedy"))
+        verdict = verify(api(seed=seed), block_of(right[:1], [Row(P)]), Sampling(1.0), Noise(seed), Rule("greedy"))
         assert verdict.token_ids == tuple(right) and verdict.guarantee.kind == "LOSSY"
 
 
 def test_threshold_keeps_what_is_probable_enough_and_else_draws_from_p() -> None:
     x = int(BEST[0])
     bar = float(P[x])
-    kept = verify(api(), drafted([Row.one_hot(x)], [x]), Sampling(1.0), 0, Rule("threshold", bar - 0.01))
+    kept = verify(api(), block(x), Sampling(1.0), Noise(0), Rule("threshold", bar - 0.01))
     assert kept.decisions[0].status == "accepted" and kept.guarantee.kind == "LOSSY"
-    server, rng = api(seed=4), np.random.default_rng(8)
-    proposal = drafted([Row.one_hot(x)], [x])
+    server, four = api(seed=4), replace(VLLM, top=4)
     above = [
-        verify(server, proposal, Sampling(1.0), rng, Rule("threshold", bar + 0.01), replace(VLLM, top=4))
-        for _ in range(400)
+        verify(server, block(x), Sampling(1.0), Noise(8, n), Rule("threshold", bar + 0.01), four) for n in range(400)
     ]
     counts = np.bincount([v.token_ids[0] for v in above], minlength=V)
     apart, noise = distance(counts, P)
@@ -248,7 +244,6 @@ def test_threshold_keeps_what_is_probable_enough_and_else_draws_from_p() -> None
 
 
 def test_deterministic_and_what_the_server_cannot_do_are_refused() -> None:
-    proposal = drafted([Row.one_hot(1)], [1])
     for sampling, rule, findings, words in [
         (Sampling(1.0), Rule("deterministic"), VLLM, "own draws"),
         (Sampling(1.0), Rule(), replace(VLLM, scores=False), "log-probabilities"),
@@ -258,22 +253,22 @@ def test_deterministic_and_what_the_server_cannot_do_are_refused() -> None:
     ]:
         server = api()
         with pytest.raises(IncapableError, match=words):
-            verify(server, proposal, sampling, rule=rule, findings=findings)
+            verify(server, block(1), sampling, rule=rule, findings=findings)
         assert not server.requests
 
 
 def test_equal_p_and_q_are_always_kept() -> None:
     """Reported as mlx-lm PR#1709."""
     flat = [1 / 10] * 10
-    server, rng = api(flat), np.random.default_rng(0)
-    for _ in range(50):
-        verdict = verify(server, drawn([Row(np.array(flat))] * 3, rng), Sampling(1.0), rng)
+    server = api(flat)
+    for noise in (Noise(0, n) for n in range(50)):
+        verdict = verify(server, drawn([Row(np.array(flat))] * 3, noise), Sampling(1.0), noise)
         assert [d.acceptance for d in verdict.decisions[:3]] == pytest.approx([1.0] * 3)
 
 
 def test_a_token_that_its_q_does_not_have_is_a_bug() -> None:
     with pytest.raises(ValueError, match="was not drawn"):
-        verify(api(), drafted([Row.one_hot(1)], [2]), Sampling(1.0))
+        verify(api(), block_of([2], [Row.one_hot(1)]), Sampling(1.0))
 
 
 # What is asked, and recorded.
@@ -282,7 +277,7 @@ def test_a_token_that_its_q_does_not_have_is_a_bug() -> None:
 def test_one_call_asks_for_all_of_it() -> None:
     server = api()
     ids = greedy_ids(3, 2)
-    verdict = verify(server, drafted([Row.one_hot(i) for i in ids], ids), Sampling(0.0), 5, context=[1, 3])
+    verdict = verify(server, block(*ids), Sampling(0.0), Noise(5), context=[1, 3])
     [request] = server.requests
     assert request.prompts == ((1, 3, *ids),) and request.echo and request.tail == 2 and request.top == 20
     assert request.max_tokens == request.samples == 1 and request.seed is not None
@@ -293,7 +288,7 @@ def test_one_call_asks_for_all_of_it() -> None:
 
 def test_no_draft_is_one_step_of_plain_decoding() -> None:
     server = api()
-    verdict = verify(server, NO_PROPOSAL, Sampling(0.0))
+    verdict = verify(server, EMPTY, Sampling(0.0))
     assert verdict.token_ids == tuple(greedy_ids(3, 1)) and verdict.decisions[0].status == "bonus"
     assert not server.requests[0].echo and verdict.guarantee.kind == "EXACT"
 
@@ -302,7 +297,7 @@ def test_no_draft_is_one_step_of_plain_decoding() -> None:
 def test_positions_that_the_rows_leave_open_are_drawn_by_the_target_in_one_call(batch: bool) -> None:
     server, ids = api(), greedy_ids(3, 3)
     sampling, findings = Sampling(1.0, 0, 0.97), replace(VLLM, batch=batch)
-    verdict = verify(server, drafted([Row.one_hot(i) for i in ids], ids), sampling, 0, findings=findings)
+    verdict = verify(server, block(*ids), sampling, findings=findings)
     own = server.requests[1]
     assert own.prompts == (((3,), (3, ids[0]), (3, *ids[:2])) if batch else ((3,),))
     assert (own.seed is None) == batch and own.top_p == 0.97 and own.samples == 1
@@ -310,11 +305,11 @@ def test_positions_that_the_rows_leave_open_are_drawn_by_the_target_in_one_call(
 
 
 def test_samples_are_asked_for_without_a_seed_and_are_billed() -> None:
-    server, rng = api(), np.random.default_rng(0)
-    flat = drawn([Row(np.ones(V) / V)], rng)
+    server, rounds = api(), count()
+    flat = drawn([Row(np.ones(V) / V)], Noise(0))
     while len(server.requests) < 2:
         server.requests.clear()
-        verdict = verify(server, flat, Sampling(1.0), rng, findings=replace(VLLM, top=2))
+        verdict = verify(server, flat, Sampling(1.0), Noise(0, next(rounds)), findings=replace(VLLM, top=2))
     batch = server.requests[1]
     assert batch.prompts == ((3,),) and batch.samples > 1 and batch.seed is None and not batch.echo
     assert verdict.requests == len(server.requests)
@@ -323,7 +318,7 @@ def test_samples_are_asked_for_without_a_seed_and_are_billed() -> None:
 
 def test_a_decision_says_what_the_server_said() -> None:
     x = int(BEST[0])
-    verdict = verify(api(), drafted([Row.one_hot(x)], [x]), Sampling(1.0), 1)
+    verdict = verify(api(), block(x), Sampling(1.0), Noise(1))
     d = verdict.decisions[0]
     assert d.p == pytest.approx(P[x], rel=1e-4) and d.q == 1 and d.acceptance == pytest.approx(P[x], rel=1e-4)
     assert d.u is not None and (d.status == "accepted") == (d.u < d.acceptance)
@@ -347,7 +342,7 @@ def test_final_log_probabilities_are_those_at_temperature_1(findings: Findings) 
 def test_what_is_known_does_not_depend_on_the_token_that_was_scored() -> None:
     """vLLM puts it in front of the best; were it taken for one of them, the bound would be another, and wrong."""
     flat, five = Row(np.ones(V) / V), replace(VLLM, top=5)
-    bounds = {verify(api(), drafted([flat], [int(x)]), Sampling(0.6), findings=five).guarantee for x in BEST}
+    bounds = {verify(api(), block_of([int(x)], [flat]), Sampling(0.6), findings=five).guarantee for x in BEST}
     assert len(bounds) == 1
 
 
@@ -358,11 +353,11 @@ def test_samples_are_drawn_behind_what_was_kept() -> None:
         server, ids = api(seed=seed), greedy_ids(3, 2)
         rows = [Row.one_hot(ids[0]), flat, flat]
         rows[0] = Row(np.eye(V)[ids[0]] * P[ids[0]] + (1 - P[ids[0]]) * np.eye(V)[BEST[-1]])
-        proposal = drafted(rows, [ids[0], int(rng.integers(V)), int(rng.integers(V))])
-        verdict = verify(server, proposal, Sampling(1.0), rng, findings=replace(VLLM, top=2))
+        candidate = block_of([ids[0], int(rng.integers(V)), int(rng.integers(V))], rows)
+        verdict = verify(server, candidate, Sampling(1.0), Noise(seed), findings=replace(VLLM, top=2))
         kept = sum(d.status == "accepted" for d in verdict.decisions)
         for request in server.requests[1:]:
-            assert request.prompts == ((3, *proposal.token_ids[:kept]),)
+            assert request.prompts == ((3, *candidate.token_ids[:kept]),)
             places[kept] += 1
     assert places[1] > 3 and places[2] > 3
 
@@ -371,8 +366,7 @@ def test_equal_seeds_give_equal_rounds() -> None:
     flat = Row(np.ones(V) / V)
 
     def ask() -> Verdict:
-        rng = np.random.default_rng(6)
-        return verify(api(), drawn([flat, flat], rng), Sampling(1.0), rng)
+        return verify(api(), drawn([flat, flat], Noise(6)), Sampling(1.0), Noise(6))
 
     assert ask().token_ids == ask().token_ids
 
@@ -404,14 +398,14 @@ def test_a_row_that_says_two_things_is_refused() -> None:
         logprobs["token_logprobs"][1] -= 0.5
 
     with pytest.raises(AnswerError):
-        verify(altered(other_logprob), drafted([Row.one_hot(x)], [x]), Sampling(0.0))
+        verify(altered(other_logprob), block(x), Sampling(0.0))
 
     def missing(body: Any, request: Request) -> None:
         for rows in (body["choices"][0]["logprobs"]["top_logprobs"],):
             rows[1] = {k: v for k, v in rows[1].items() if k != f"token_id:{x}"} | {"token_id:0": -9.0}
 
     with pytest.raises(AnswerError):
-        verify(altered(missing), drafted([Row.one_hot(x)], [x]), Sampling(0.0), findings=replace(VLLM, top=5))
+        verify(altered(missing), block(x), Sampling(0.0), findings=replace(VLLM, top=5))
 
 
 def test_samples_that_cannot_be_from_the_row_are_an_error_and_no_endless_loop() -> None:
@@ -419,11 +413,10 @@ def test_samples_that_cannot_be_from_the_row_are_an_error_and_no_endless_loop() 
     server = api(seed=1)
     inner = server.toy._sampling
     server.toy._sampling = lambda body: (replace(inner(body)[0], top_k=20), 0.0)  # type: ignore[method-assign]
-    rng = np.random.default_rng(0)
     q = Row(np.ones(V) / V)
     with pytest.raises(AnswerError, match="do not fit"):
-        for _ in range(100):
-            verify(server, drawn([q], rng), Sampling(1.0), rng)
+        for noise in (Noise(0, n) for n in range(100)):
+            verify(server, drawn([q], noise), Sampling(1.0), noise)
 
 
 def test_ids_beyond_the_vocabulary_are_refused() -> None:
@@ -433,7 +426,7 @@ def test_ids_beyond_the_vocabulary_are_refused() -> None:
 
     x = greedy_ids(3, 1)
     with pytest.raises(AnswerError):
-        verify(altered(beyond), drafted([Row.one_hot(x[0])], x), Sampling(0.0))
+        verify(altered(beyond), block(*x), Sampling(0.0))
 
 
 def test_scores_of_other_tokens_are_refused() -> None:
@@ -443,7 +436,7 @@ def test_scores_of_other_tokens_are_refused() -> None:
 
     x = greedy_ids(3, 1)
     with pytest.raises(AnswerError):
-        verify(altered(swapped), drafted([Row.one_hot(x[0])], x), Sampling(0.0))
+        verify(altered(swapped), block(*x), Sampling(0.0))
 
 
 def test_a_bonus_that_ends_the_text_may_come_without_an_id() -> None:
@@ -452,32 +445,29 @@ def test_a_bonus_that_ends_the_text_may_come_without_an_id() -> None:
         choice |= {"token_ids": [], "finish_reason": "stop", "text": ""}
         choice["logprobs"] = {k: v[:-1] for k, v in choice["logprobs"].items()}
 
-    x, server = greedy_ids(3, 1), altered(ended)
-    proposal = drafted([Row.one_hot(x[0])], x)
-    rng, stops = np.random.default_rng(0), frozenset({9})
-    verdict = scoring.verify(
-        server, VLLM, [3], proposal, Sampling(0.0), Rule(), rng, server.toy.tokenizer, V, stop_ids=stops
-    )
+    x, api = greedy_ids(3, 1), altered(ended)
+    server = Server(api, VLLM, api.toy.tokenizer, V, stop_ids=frozenset({9}))
+    verdict = scoring.verify(server, asked([3], [block(*x)], Sampling(0.0), Rule()))
     assert verdict.token_ids == (x[0], 9) and verdict.decisions[-1].status == "bonus"
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(1.0), Sampling(1.0, top_k=5), Sampling(0.7)])
 @pytest.mark.parametrize("draft", DRAFTS)
-def test_candidates_say_what_is_known_and_nothing_else(draft: str, sampling: Sampling) -> None:
+def test_weighed_tokens_say_what_is_known_and_nothing_else(draft: str, sampling: Sampling) -> None:
     q = Row(DRAFTS[draft] / DRAFTS[draft].sum())
     p = to_probs(np.log(P).astype(np.float32), sampling)
-    verdict = verify(api(), drawn([q], np.random.default_rng(2)), sampling, 5)
+    verdict = verify(api(), drawn([q], Noise(2)), sampling, Noise(5))
     for d in verdict.decisions:
-        found = {c.token_id: c for c in d.candidates}
-        assert d.final_id in found and len(found) == len(d.candidates)
+        found = {c.token_id: c for c in d.weighed}
+        assert d.final_id in found and len(found) == len(d.weighed)
         if d.status == "bonus":
-            assert all(c.q is None for c in d.candidates) and d.overlap is None
+            assert all(c.q is None for c in d.weighed) and d.overlap is None
             continue
-        assert d.draft_id in found and all(c.q == q.prob(c.token_id) for c in d.candidates)
+        assert d.draft_id in found and all(c.q == q.prob(c.token_id) for c in d.weighed)
         assert found[d.draft_id].p == d.p
         bounded = sampling.temperature not in (0, 1)
         near = pytest.approx if not bounded else lambda v: pytest.approx(v, rel=0.2)
-        assert all(c.p is None or c.p == near(p[c.token_id]) for c in d.candidates)
+        assert all(c.p is None or c.p == near(p[c.token_id]) for c in d.weighed)
         assert all(found[i].p is not None for i in BEST[:10] if i in found)
         # Twenty tokens are known, of forty; at temperature 0 and behind top-k that is all there is.
         whole = sampling.temperature == 0 or sampling.top_k or draft in ("the best alone", "one token")

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from specviz.core.ports import Candidate, Scorer, Verdict
+from specviz.core.noise import Noise
+from specviz.core.ports import Candidate, HasScorer, Round, Scorer, Verdict
 from specviz.core.prompt import prepare
 from specviz.core.sampling import Logits
 from specviz.core.settings import Rule, Sampling, Settings
 from specviz.setup.catalog import Builder
+from specviz.targets.completions.server import Server
 from specviz.targets.completions.values import Findings
 from specviz.targets.completions.ways import scoring
 from tests.targets.completions.toyserver import InMemory, ToyServer
@@ -28,7 +30,7 @@ ROUNDS = 20
 FINDINGS = Findings(engine="sglang", ids_in=True, ids_out=True, batch=True, scores=True, top=20, after_temperature=True)
 
 
-class Remembering:
+class Remembering(Scorer):
     """A scorer that computes every row once, and all rows of a new context together."""
 
     def __init__(self, scorer: Scorer) -> None:
@@ -60,7 +62,7 @@ class Measured:
     samples: int = 0
     tails: list[float] = field(default_factory=list)
 
-    def add(self, verdict: Verdict, proposal: Candidate, server: ToyServer, context: list[int]) -> None:
+    def add(self, verdict: Verdict, candidate: Candidate, server: ToyServer, context: list[int]) -> None:
         reached = [d for d in verdict.decisions if d.status in ("accepted", "rejected")]
         self.rounds += 1
         self.tested += len(reached)
@@ -68,7 +70,7 @@ class Measured:
         self.requests += (verdict.requests or 0) - 1
         self.samples += (verdict.billed_completion_tokens or 0) - 1
         for i in range(len(reached)):
-            row = np.exp(server.logprobs([*context, *proposal.token_ids[:i]]))
+            row = np.exp(server.logprobs([*context, *candidate.token_ids[:i]]))
             self.tails.append(1 - float(np.sort(row)[-20:].sum()))
 
 
@@ -76,27 +78,20 @@ def test_a_round_of_the_smollm2_pair_needs_few_extra_requests() -> None:
     # A draft that never stops early has the most positions tested, and so the most that may be refused.
     pair = Builder().build(Settings(draft="model:smollm2-draft", k=4, temperature=1.0, min_confidence=0.0))
     target, sampling = pair.target, Sampling(1.0)
-    scorer = Remembering(target._scorer)  # type: ignore[attr-defined]
+    assert isinstance(target, HasScorer)
+    scorer = Remembering(target.scorer)
     stops = target.capabilities.stop_ids
-    server = InMemory(ToyServer(scorer, "sglang", target.tokenizer, seed=1, stop_ids=stops))
-    rng, measured = np.random.default_rng(2), Measured()
+    api = InMemory(ToyServer(scorer, "sglang", target.tokenizer, seed=1, stop_ids=stops))
+    server = Server(api, FINDINGS, target.tokenizer, target.capabilities.vocab_size)
+    measured = Measured()
     for prompt in PROMPTS:
         _, context = prepare(target, Settings(), prompt)
         start = list(context)
         for _ in range(ROUNDS):
-            [proposal] = pair.drafter.propose(context, 4, sampling, rng)
-            verdict = scoring.verify(
-                server,
-                FINDINGS,
-                context,
-                proposal,
-                sampling,
-                Rule(),
-                rng,
-                target.tokenizer,
-                target.capabilities.vocab_size,
-            )
-            measured.add(verdict, proposal, server.toy, list(context))
+            noise = Noise(2, measured.rounds)
+            draft = pair.drafter.propose(context, 4, sampling, noise)
+            verdict = scoring.verify(server, Round(tuple(context), draft, sampling, Rule(), noise))
+            measured.add(verdict, draft.first, api.toy, list(context))
             context = [*context, *verdict.token_ids]
             if stops & set(verdict.token_ids):
                 context = list(start)

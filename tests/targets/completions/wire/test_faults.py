@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, repeat
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -33,7 +32,7 @@ HANGS = 60.0
 
 def run(api: HttpCompletions, toy: ToyServer, way: Way, seed: int = 0) -> list[Event]:
     target = remote_target(toy, way, api=api)
-    return list(speculative(toy_draft(), target, PROMPT, SETTINGS, np.random.default_rng(seed)))
+    return list(speculative(toy_draft(), target, PROMPT, SETTINGS, seed=seed))
 
 
 def emitted(events: list[Event]) -> tuple[int, ...]:
@@ -53,7 +52,7 @@ def quiet(url: str, read_s: float = 0.3) -> HttpCompletions:
 
 
 def expected() -> Done:
-    last = list(speculative(toy_draft(), toy_target(), PROMPT, SETTINGS, np.random.default_rng(0)))[-1]
+    last = list(speculative(toy_draft(), toy_target(), PROMPT, SETTINGS, seed=0))[-1]
     assert isinstance(last, Done)
     return last
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from specviz import __version__
 PACKAGES = ("mlx", "mlx-lm", "scipy-openblas32", "numpy", "transformers", "tokenizers", "openai", "msgspec")
 
 
-def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
+@cache
+def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     """The versions of specviz, Python and those of the packages that are installed, by name."""
     found = {"specviz": __version__, "python": platform.python_version()}
     for package in packages:

@@ -7,9 +7,9 @@ import platform
 from importlib.metadata import version
 
 from specviz import __version__
+from specviz.core import provenance
+from specviz.core.provenance import machine, versions
 from specviz.core.settings import Settings
-from specviz.record import provenance
-from specviz.record.provenance import machine, versions
 from specviz.record.trace import header
 
 

@@ -1,0 +1,145 @@
+"""The names of targets and drafts, as people type them and settings hold them: parsed here and nowhere else.
+
+    targets   local:NAME  openai:MODEL  verifier:URL  toy
+    drafts    none  ngram  toy  model:NAME  ngram+model:NAME  ngram+toy
+
+NAME is a known model, a Hugging Face repository, a folder or a .gguf file; MODEL is a model as its server calls it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: Where a target is. here: in this process. verifier: our own server, which sees whole distributions as well.
+#: completions: behind somebody's completions API.
+Place = Literal["here", "verifier", "completions"]
+
+AUTO = "auto"
+NONE, NGRAM, TOY = "none", "ngram", "toy"
+#: A completions target whose model is not named yet.
+ANY_COMPLETIONS = "openai:"
+
+TargetKind = Literal["local", "openai", "verifier", "toy", "unknown"]
+DraftKind = Literal["none", "ngram", "toy", "model", "unknown"]
+
+_PLACES: dict[TargetKind, Place] = {"openai": "completions", "verifier": "verifier"}
+_LOOKUP_FIRST = "ngram+"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetName:
+    """The parsed name of a target.
+
+    Attributes:
+        kind: "unknown" where the name means nothing.
+        model: what stands behind the colon; empty for the toy.
+    """
+
+    kind: TargetKind
+    model: str = ""
+
+    @property
+    def place(self) -> Place:
+        """Where a target of this name is: the one answer to whether it is remote."""
+        return _PLACES.get(self.kind, "here")
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == TOY else f"{self.kind}:{self.model}"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftName:
+    """The parsed name of a draft.
+
+    Attributes:
+        kind: what drafts, behind a lookup if there is one; "unknown" where the name means nothing.
+        model: what stands behind `model:`; empty for the others.
+        lookup_first: n-gram lookup copies where it can, and the draft goes on where it cannot.
+    """
+
+    kind: DraftKind
+    model: str = ""
+    lookup_first: bool = False
+
+    @property
+    def alone(self) -> DraftName:
+        """The same without a lookup in front."""
+        return DraftName(self.kind, self.model)
+
+    def __str__(self) -> str:
+        name = f"model:{self.model}" if self.kind == "model" else self.kind
+        return _LOOKUP_FIRST + name if self.lookup_first else name
+
+
+def parse_target(name: str) -> TargetName:
+    """The target that a name means."""
+    kind, _, model = name.strip().partition(":")
+    if name.strip() == TOY:
+        return TargetName("toy")
+    if kind in ("local", "verifier") and model:
+        return TargetName("local" if kind == "local" else "verifier", model)
+    if kind == "openai":
+        return TargetName("openai", model)
+    return TargetName("unknown", name)
+
+
+def parse_draft(name: str) -> DraftName:
+    """The draft that a name means."""
+    behind = name.strip().removeprefix(_LOOKUP_FIRST)
+    lookup_first = behind != name.strip()
+    kind, _, model = behind.partition(":")
+    if behind == TOY:
+        return DraftName("toy", lookup_first=lookup_first)
+    if behind in (NONE, NGRAM) and not lookup_first:
+        return DraftName("none" if behind == NONE else "ngram")
+    if kind == "model" and model:
+        return DraftName("model", model, lookup_first)
+    return DraftName("unknown", behind, lookup_first)
+
+
+#: What `auto` means for a target; n-gram lookup, which fits every target, where none is named here.
+_DEFAULT_DRAFTS = {"local:smollm2-135m": "ngram+model:smollm2-draft"}
+#: Draft models that end early by default. 0.4 came out best of 0 to 0.5 in a simulation on held-out answers;
+#: `python -m tests.benchmarks.draft --min-confidence 0 0.4` measures it.
+_DEFAULT_MIN_CONFIDENCE = {"model:smollm2-draft": 0.4}
+
+
+def default_draft(target: str) -> str:
+    """The draft for a target when nobody has chosen one."""
+    return _DEFAULT_DRAFTS.get(target, NGRAM)
+
+
+def default_min_confidence(draft: str) -> float:
+    """Where a draft ends early when nobody has chosen it."""
+    return _DEFAULT_MIN_CONFIDENCE.get(str(parse_draft(draft).alone), 0.0)
+
+
+def draft_name(text: str) -> str:
+    """A draft as settings hold it: with `model:` in front of a bare model name or repository, as in DRAFT_MODEL."""
+    parsed = parse_draft(text)
+    bare = parsed.model if parsed.kind == "unknown" else ""
+    if bare and ":" not in bare and "+" not in bare and bare not in (AUTO, NONE, NGRAM):
+        return model_name(bare, parsed.lookup_first)
+    return text.strip()
+
+
+def target_name(text: str) -> str:
+    """A target as settings hold it: with `local:` in front of a bare model name."""
+    text = text.strip()
+    return text if text == TOY or ":" in text else f"local:{text}"
+
+
+def local_name(model: str) -> str:
+    """The target that a model in this process is."""
+    return f"local:{model}"
+
+
+def model_name(model: str, lookup_first: bool = False) -> str:
+    """The draft that a model in this process is."""
+    return str(DraftName("model", model, lookup_first))
+
+
+def completions_name(model: str) -> str:
+    """The target that a model behind a completions API is."""
+    return f"{ANY_COMPLETIONS}{model}"
