@@ -37,7 +37,7 @@ class Fault(Exception):
     Attributes:
         error: what to raise when it is not repeated any more.
         shown: what a person reads during the pause; empty where repeating does not help.
-        after_s: how long the server wants no request; None where it does not say.
+        after_s: how long to wait before the next attempt, as the server states it; None where it does not.
         tries: how many attempts it is worth; 0 for as many as there are.
     """
 
@@ -142,7 +142,7 @@ def _passing(status: int, ends: str, headers: Mapping[str, str], address: str, n
 
 
 def retry_after_s(headers: Mapping[str, str], now: float) -> float | None:
-    """How long a server wants no request: `retry-after-ms`, else `Retry-After` in seconds or as a date."""
+    """How long to wait before the next attempt: `retry-after-ms`, else `Retry-After` in seconds or as a date."""
     for name, read in _AFTER:
         try:
             seconds = read(headers[name], now)

@@ -96,7 +96,7 @@ class Repeating:
         error = fault.error
         if fault.after_s is not None and fault.after_s >= self._patience_s:
             error = type(error)(
-                f"{error.message} It wants no request for {fault.after_s:.0f} s.", error.remedy, error.status
+                f"{error.message} It is to be tried again after {fault.after_s:.0f} s.", error.remedy, error.status
             )
         raise error from None
 

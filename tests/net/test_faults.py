@@ -1,4 +1,4 @@
-"""Which faults pass, how long a server wants no request, and what every error of the HTTP library becomes."""
+"""Which faults may pass, the wait that a server states, and what every error of the HTTP library becomes."""
 
 import math
 import ssl
@@ -36,7 +36,7 @@ NOW = 1_800_000_000.0
         ({}, None),
     ],
 )
-def test_how_long_a_server_wants_no_request(headers: dict[str, str], seconds: float | None) -> None:
+def test_the_wait_that_a_server_states(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_s(headers, NOW) == seconds
 
 
