@@ -58,22 +58,22 @@ def facts(node: Node, made: Table, terms: Terms) -> list[tuple[str, str]]:
     """The numbers of a node by name, n/a where they are not known."""
     entry = next((e for e in made.entries if e.token_id == node.token_id), WeighedRow(node.token_id, node.token))
     p, q = ("target p(x)", _share(entry.p)), ("draft q(x)", _share(entry.q))
-    own_p = ("target log-probability", words.number(node.target_logprob, 3))
-    own_q = ("draft log-probability", words.number(node.draft_logprob, 3))
+    logprob_p = ("target log-probability", words.number(node.target_logprob, 3))
+    logprob_q = ("draft log-probability", words.number(node.draft_logprob, 3))
     entropy = ("entropy", words.number(node.entropy, 2, "bits"))
     match node.status:
         case "bonus":
-            return [p, own_p, entropy]
+            return [p, logprob_p, entropy]
         case "resampled":
             residual = [("residual, max(0, p \N{MINUS SIGN} q) scaled", _share(entry.residual))]
-            return [q, p, *(residual if entry.residual is not None else []), own_p, entropy]
+            return [q, p, *(residual if entry.residual is not None else []), logprob_p, entropy]
         case "pending" | "ignored":
-            return [q, own_q, ("draft entropy", entropy[1])]
+            return [q, logprob_q, ("draft entropy", entropy[1])]
     rejection = terms.rule == "probabilistic"
     kept = ("min(1, p/q)" if rejection else "acceptance probability", _share(node.acceptance_prob))
     drawn = [("u, drawn", _share(node.u))] if rejection else []
     average = [("expected acceptance, Σ min(p, q)", _share(node.overlap))] if rejection else []
-    return [q, p, kept, *drawn, *average, own_q, own_p, entropy]
+    return [q, p, kept, *drawn, *average, logprob_q, logprob_p, entropy]
 
 
 def _share(value: float | None) -> str:
@@ -93,12 +93,12 @@ _BY_SETTINGS = (
     _Column("p", "target p", "p"),
     _Column("residual", "residual", "residual"),
 )
-_OWN = (_Column("q", "draft", "own_q"), _Column("p", "target", "own_p"))
+_RAW = (_Column("q", "draft", "raw_q"), _Column("p", "target", "raw_p"))
 
 
 def _table(made: Table, terms: Terms) -> dict[str, Any]:
     columns = [
-        c for c in (_BY_SETTINGS if made.by_settings else _OWN) if any(_of(e, c) is not None for e in made.entries)
+        c for c in (_BY_SETTINGS if made.by_settings else _RAW) if any(_of(e, c) is not None for e in made.entries)
     ]
     rows = [_row(e, columns) | _marks(e, made) for e in made.entries]
     rest = {"token": made.rest.token, "cells": _cells(made.rest, columns), "rest": True}

@@ -23,7 +23,7 @@ class WeighedRow:
 
     Attributes:
         p, q: after the sampling settings. residual: what a rejected position is drawn from.
-        own_p, own_q: before temperature, top-k and top-p.
+        raw_p, raw_q: before temperature, top-k and top-p.
     """
 
     token_id: int
@@ -31,8 +31,8 @@ class WeighedRow:
     p: float | None = None
     q: float | None = None
     residual: float | None = None
-    own_p: float | None = None
-    own_q: float | None = None
+    raw_p: float | None = None
+    raw_q: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Table:
     """The most probable tokens of both sides, best first, and all others as one.
 
     Attributes:
-        by_settings: whether to draw p and q; else own_p and own_q: at temperature 0 the former are 0 and 1 and show
+        by_settings: whether to draw p and q; else raw_p and raw_q: at temperature 0 the former are 0 and 1 and show
             nothing, and some servers report only the latter.
         draft_id, final_id: the tokens that the decision was about.
     """
@@ -67,10 +67,10 @@ def table(state: RunState, node: Node) -> Table:
         sibling if node.status == "rejected" else node if node.status in ("accepted", "bonus", "resampled") else None
     )
     has_residual = terms.rule == "probabilistic" and decided.status == "rejected" and not terms.temperature == 0
-    entries = _with_own(_known(decided, terms), decided, final)
+    entries = _with_raw(_known(decided, terms), decided, final)
     entries = _with_residual(entries, decided.overlap) if has_residual else entries
-    told = terms.full_rows or bool(decided.weighed) or not decided.target_alternatives
-    by_settings = terms.temperature != 0 and told
+    known = terms.full_rows or bool(decided.weighed) or not decided.target_alternatives
+    by_settings = terms.temperature != 0 and known
     ids = drafted.token_id if drafted else None, final.token_id if final else None
     shown = _best(entries, by_settings, [i for i in ids if i is not None])
     return Table(shown, _rest(shown), by_settings, *ids)
@@ -86,7 +86,7 @@ def residual(p: float | None, q: float | None, overlap: float | None) -> float |
 def _known(node: Node, terms: Terms) -> list[WeighedRow]:
     """What was recorded; for untested drafts and older recordings, what the most probable tokens give."""
     if node.weighed:
-        return [WeighedRow(*candidate) for candidate in node.weighed]
+        return [WeighedRow(*token) for token in node.weighed]
     drafted = {a.token_id: a for a in node.draft_alternatives}
     # The probabilities of a server's best tokens at these settings would be guesses.
     judged = {a.token_id: a for a in node.target_alternatives} if terms.full_rows else {}
@@ -99,8 +99,8 @@ def _known(node: Node, terms: Terms) -> list[WeighedRow]:
     ]
 
 
-def _with_own(entries: Sequence[WeighedRow], node: Node, final: Node | None) -> list[WeighedRow]:
-    """Entries with own_p and own_q, and the tokens that are among the best by these only."""
+def _with_raw(entries: Sequence[WeighedRow], node: Node, final: Node | None) -> list[WeighedRow]:
+    """Entries with raw_p and raw_q, and the tokens that are among the best by these only."""
     p = _chances_of(node.target_alternatives, node.token_id, node.target_logprob)
     q = _chances_of(node.draft_alternatives, node.token_id, node.draft_logprob)
     if final is not None and final.target_logprob is not None:
@@ -111,7 +111,7 @@ def _with_own(entries: Sequence[WeighedRow], node: Node, final: Node | None) -> 
     none_p, none_q = _all_of(e.p for e in entries), _all_of(e.q for e in entries)
     added = [WeighedRow(i, name, 0.0 if none_p else None, 0.0 if none_q else None) for i, name in names.items()]
     whole = [*entries, *(e for e in added if e.token_id not in given)]
-    return [replace(e, own_p=p.get(e.token_id), own_q=q.get(e.token_id)) for e in whole]
+    return [replace(e, raw_p=p.get(e.token_id), raw_q=q.get(e.token_id)) for e in whole]
 
 
 def _chances_of(best: Iterable[Alternative], token_id: int, logprob: float | None) -> dict[int, float]:
@@ -131,7 +131,7 @@ def _best(entries: Sequence[WeighedRow], by_settings: bool, always: Sequence[int
     """The most probable tokens of either side, and always the tokens of the decision."""
 
     def weight(e: WeighedRow) -> float:
-        pair = (e.p, e.q) if by_settings else (e.own_p, e.own_q)
+        pair = (e.p, e.q) if by_settings else (e.raw_p, e.raw_q)
         return max(share or 0.0 for share in pair)
 
     ordered = sorted(entries, key=lambda e: (e.token_id not in always, -weight(e), e.token_id))[:SHOWN]
@@ -145,5 +145,5 @@ def _rest(shown: Sequence[WeighedRow]) -> WeighedRow:
         known = [share for share in shares if share is not None]
         return max(0.0, 1 - math.fsum(known)) if known and len(known) == len(shares) else None
 
-    columns = [[getattr(e, name) for e in shown] for name in ("p", "q", "residual", "own_p", "own_q")]
+    columns = [[getattr(e, name) for e in shown] for name in ("p", "q", "residual", "raw_p", "raw_q")]
     return WeighedRow(-1, "all others", *(left(column) for column in columns))

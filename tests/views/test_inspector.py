@@ -464,9 +464,9 @@ def check_table(state: RunState, node: Node, decided: Node, context: list[int], 
     made = table(state, node)
     assert 0 < len(made.entries) <= 10 and len({e.token_id for e in made.entries}) == len(made.entries)
     every = (*made.entries, made.rest)
-    assert all(s is None or 0 <= s <= 1 for e in every for s in (e.p, e.q, e.residual, e.own_p, e.own_q))
+    assert all(s is None or 0 <= s <= 1 for e in every for s in (e.p, e.q, e.residual, e.raw_p, e.raw_q))
     assert {made.draft_id, made.final_id} - {None} <= {e.token_id for e in made.entries}
-    for name in ("p", "q", "residual", "own_p", "own_q"):
+    for name in ("p", "q", "residual", "raw_p", "raw_q"):
         shares = [getattr(e, name) for e in every]
         if None not in shares:
             assert sum(shares) == pytest.approx(1, abs=1e-9), name
