@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -305,11 +305,12 @@ def test_positions_that_the_rows_leave_open_are_drawn_by_the_target_in_one_call(
 
 
 def test_samples_are_asked_for_without_a_seed_and_are_billed() -> None:
-    server, rounds = api(), count()
-    flat = drawn([Row(np.ones(V) / V)], Noise(0))
-    while len(server.requests) < 2:
+    server, flat = api(), Row(np.ones(V) / V)
+    for noise in (Noise(0, n) for n in range(60)):
         server.requests.clear()
-        verdict = verify(server, flat, Sampling(1.0), Noise(0, next(rounds)), findings=replace(VLLM, top=2))
+        verdict = verify(server, drawn([flat], noise), Sampling(1.0), noise, findings=replace(VLLM, top=2))
+        if len(server.requests) > 1:
+            break
     batch = server.requests[1]
     assert batch.prompts == ((3,),) and batch.samples > 1 and batch.seed is None and not batch.echo
     assert verdict.requests == len(server.requests)
