@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_
 from specviz.core.acceptance import AcceptanceFigure, Rates, figures
 from specviz.core.errors import DownloadError, PromptError, SettingsError
 from specviz.core.names import draft_name
-from specviz.core.ports import Followable, OnProgress, Progress, Wait
+from specviz.core.ports import Followable, Progress, Wait
 from specviz.core.settings import Sampling, Settings
 from specviz.distill.prompts import Prompt, first_of_each, held_out
 from specviz.distill.sources import ToyPrompts, read_prompts
@@ -75,8 +75,7 @@ def _run(options: argparse.Namespace) -> int:
                 prompts=options.prompts,
                 per_domain=options.per_domain,
                 seed=options.seed,
-                on_progress=progress,
-                cancelled=stopping.is_set,
+                wait=Wait(progress, stopping.is_set),
             )
         except DownloadError:
             if stopping.is_set():
@@ -112,8 +111,7 @@ def measure(
     prompts: Path | None = None,
     per_domain: int | None = None,
     seed: int = 0,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    wait: Wait = Wait(),
 ) -> list[AcceptanceFigure]:
     """Let the target answer prompts, and follow the draft along its answers.
 
@@ -124,7 +122,7 @@ def measure(
         prompts: a file; None for the held-out prompts, and for made-up ones where the target is the toy.
         per_domain: only the first so many prompts of each domain.
         seed: of the answers.
-        cancelled: true ends it, with the texts that are done.
+        wait: for a download, then for the texts. Cancelled, it ends with the texts that are done.
 
     Returns:
         See `specviz.core.acceptance.figures`; empty when it was stopped before the first text.
@@ -147,10 +145,8 @@ def measure(
     ]
     chosen = first_of_each(_prompts(prompts, target, seed), per_domain)
     builder = Builder()
-    pair = builder.build(settings[0], Wait(on_progress, cancelled))
-    subject = open_subject(
-        target, on_progress, cancelled, lambda name, tell, stop: builder.language_model(name, Wait(tell, stop))
-    )
+    pair = builder.build(settings[0], wait)
+    subject = open_subject(target, wait, builder.language_model)
     drafter = pair.drafter
     assert isinstance(drafter, Followable)  # every model is
     room = min(subject.max_context, drafter.max_context or subject.max_context)
@@ -162,7 +158,7 @@ def measure(
         ids, start = [*map(int, text.prompt_ids), *map(int, text.token_ids)], len(text.prompt_ids)
         rates = acceptance_along(subject.scorer, drafter, ids, start, Sampling(text.temperature))
         measured[index] = (text.domain, text.temperature, rates)
-        on_progress(Progress("The target answers, the draft follows", len(measured), len(requests), "texts"))
+        wait.on_progress(Progress("The target answers, the draft follows", len(measured), len(requests), "texts"))
     return figures(measured[index] for index in sorted(measured))
 
 

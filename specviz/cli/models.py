@@ -7,6 +7,7 @@ from typing import Any
 
 from specviz.cli.terminal import ProgressLine
 from specviz.core.errors import UnknownModelError
+from specviz.core.ports import Wait
 from specviz.store import sources, store
 
 
@@ -49,7 +50,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _pull(options: argparse.Namespace) -> int:
     progress = ProgressLine()
-    path = store.pull(options.name, progress)
+    path = store.pull(options.name, Wait(progress))
     progress.clear()
     print(path)
     return 0

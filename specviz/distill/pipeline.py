@@ -18,7 +18,7 @@ from statistics import fmean
 from specviz.core.acceptance import AcceptanceFigure, overall
 from specviz.core.errors import RunError
 from specviz.core.files import disk_errors
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.provenance import machine, versions
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
@@ -106,7 +106,7 @@ def distill(
     given = read_prompts(Path(recipe.prompts)) if recipe.prompts else None
     with disk_errors(folder, RunError, _DISK_REMEDY), occupied(folder) as place:
         agree(recipe, place.recipe)
-        subject = open_subject(recipe.target, on_news, cancelled)
+        subject = open_subject(recipe.target, Wait(on_news, cancelled))
         layers = _layers(recipe, subject)
         session = Session(recipe, place, subject, on_news, cancelled, clock)
         writer = Writer(session)

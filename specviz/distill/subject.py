@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specviz.core.errors import UnknownModelError
-from specviz.core.ports import OnProgress, Scorer, Tokenizer
+from specviz.core.ports import Scorer, Tokenizer, Wait
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
 from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from specviz.engines.mlx.language_model import LanguageModel
 
 TOY = "toy"
-LoadModel = Callable[[str, OnProgress, Callable[[], bool]], "LanguageModel"]
+LoadModel = Callable[[str, Wait], "LanguageModel"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,17 +86,12 @@ def check_target_name(text: str) -> str:
     return name
 
 
-def open_subject(
-    name: str,
-    on_progress: OnProgress = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
-    load: LoadModel = loading.load_model,
-) -> Subject:
+def open_subject(name: str, wait: Wait = Wait(), load: LoadModel = loading.load_model) -> Subject:
     """Fetch and load a target.
 
     Args:
         name: see `target_name`.
-        cancelled: ends a download, and later the writing of texts.
+        wait: for a download; cancelled, it ends the writing of texts too.
         load: loads a model by its name.
 
     Raises:
@@ -104,8 +99,8 @@ def open_subject(
     """
     name = target_name(name).removeprefix("local:")
     if name == TOY:
-        return _toy(cancelled)
-    return subject_of(load(name, on_progress, cancelled), cancelled)
+        return _toy(wait.cancelled)
+    return subject_of(load(name, wait), wait.cancelled)
 
 
 def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: False) -> Subject:

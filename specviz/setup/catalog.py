@@ -299,14 +299,14 @@ class Builder:
         if name not in self._loaded:
             from specviz.setup.loading import load_model
 
-            self._loaded[name] = load_model(name, wait.on_progress, wait.cancelled)
+            self._loaded[name] = load_model(name, wait)
         return self._loaded[name]
 
     def _distilled_model(self, name: str, wait: Wait) -> DistilledModel:
         if name not in self._distilled:
             from specviz.setup.loading import load_draft
 
-            self._distilled[name] = load_draft(name, wait.on_progress, wait.cancelled)
+            self._distilled[name] = load_draft(name, wait)
         return self._distilled[name]
 
     def _target(self, settings: Settings, variables: Mapping[str, str], key: Secret | None, wait: Wait) -> _Built:
@@ -342,7 +342,7 @@ class Builder:
         from specviz.drafters.model import ModelDrafter
 
         target, certain = built.target, settings.min_confidence or 0.0
-        if draft.kind == "model" and is_distilled(store.pull(draft.model, wait.on_progress, wait.cancelled)):
+        if draft.kind == "model" and is_distilled(store.pull(draft.model, wait)):
             distilled = self._distilled_model(draft.model, wait)
             distilled.check_target(built.vocabulary)
             return ModelDrafter(

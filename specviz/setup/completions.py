@@ -83,7 +83,7 @@ class RemoteBuilder:
         from specviz.targets.completions.target import RemoteTarget
 
         link = connection(settings, variables, key)
-        tokens = remote_tokenizer.find(settings, wait.on_progress, wait.cancelled, self._load)
+        tokens = remote_tokenizer.find(settings, wait, self._load)
         api = _connect(link, settings, wait)
         try:
             findings = self._probe(api, link, settings, tokens, wait)
@@ -122,7 +122,7 @@ class RemoteBuilder:
         Raises: see `build`.
         """
         link = connection(settings, variables, key)
-        tokens = remote_tokenizer.find(settings, wait.on_progress, wait.cancelled, self._load)
+        tokens = remote_tokenizer.find(settings, wait, self._load)
         api = _connect(link, settings, wait)
         try:
             self._probes = None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from specviz.core.errors import ModelError, UnknownModelError, UnsupportedModelError
 from specviz.core.names import parse_draft, parse_target
-from specviz.core.ports import Exchange, OnProgress, Tokenizer
+from specviz.core.ports import Exchange, Tokenizer, Wait
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
 from specviz.engines.chat_templates import Format, format_of, harmony, llama3
@@ -69,15 +69,14 @@ class TemplatedTokenizer:
 
 def find(
     settings: Settings,
-    on_progress: OnProgress = lambda progress: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    wait: Wait = Wait(),
     load: Callable[[Path], ModelTokenizer] = ModelTokenizer,
 ) -> RemoteTokenizer:
     """Fetch the tokenizer of a remote target where necessary, and read it.
 
     Args:
         settings: their target is `openai:MODEL`.
-        on_progress, cancelled: of a download. Weights are fetched only where the tokenizer is inside their file.
+        wait: for a download. Weights are fetched only where the tokenizer is inside their file.
         load: reads a folder; a caller can pass one that keeps what it has read.
 
     Raises:
@@ -86,13 +85,13 @@ def find(
     model = parse_target(settings.target).model
     name, own = _where(settings, model)
     try:
-        name, folder = _source_of(name, on_progress, cancelled)
+        name, folder = _source_of(name, wait)
         if folder is None:
             toy = ToyTokenizer()
             return RemoteTokenizer(toy, toy.vocab_size, toy.stop_ids, toy.vocabulary, TOY, own)
         tokenizer = load(folder)
     except ModelError as exc:
-        if cancelled():
+        if wait.cancelled():
             raise
         raise type(exc)(f"The tokenizer of {model} cannot be read from {name}: {exc.message}", _how(model)) from exc
     chat_format = None if tokenizer.has_template else format_of(model)
@@ -146,33 +145,33 @@ def _is_here(name: str) -> bool:
     return store.local_path(name) is not None
 
 
-def _source_of(name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> tuple[str, Path | None]:
+def _source_of(name: str, wait: Wait) -> tuple[str, Path | None]:
     """The model whose tokenizer a name means, and its folder, fetched; None for the toy, which has no files.
 
     A distilled draft has no tokenizer: it uses the tokens of the model that it was distilled for.
     """
     if name == TOY:
         return TOY, None
-    folder = _folder(name, on_progress, cancelled)
+    folder = _folder(name, wait)
     if not is_distilled(folder):
         return name, folder
     target = read_description(folder).target
     if target == TOY:
         return TOY, None
-    folder = _folder(target, on_progress, cancelled)
+    folder = _folder(target, wait)
     if is_distilled(folder):
         raise UnsupportedModelError(f"{name} was distilled for {target}, which is a distilled draft itself.")
     return target, folder
 
 
-def _folder(name: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> Path:
+def _folder(name: str, wait: Wait) -> Path:
     source = sources.resolve(name)
     if source.kind == "folder":
         return Path(source.location)
     if source.kind == "hub":
         repo = source.location
-        return hub.cached_tokenizer(repo) or hub.fetch_tokenizer(repo, on_progress, cancelled)
-    return store.pull(name, on_progress, cancelled)
+        return hub.cached_tokenizer(repo) or hub.fetch_tokenizer(repo, wait)
+    return store.pull(name, wait)
 
 
 def _how(model: str) -> str:

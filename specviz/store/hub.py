@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
-from specviz.core.ports import OnProgress, Progress
-from specviz.store.workspace import Cancelled, check_cancelled, require_space
+from specviz.core.ports import Progress, Wait
+from specviz.store.workspace import check_cancelled, require_space
 
 # The files that mlx-lm reads. With the same list, its look-ups in the cache agree with ours.
 _PATTERNS = [
@@ -62,41 +61,36 @@ def _snapshot(repo: str, patterns: list[str]) -> Path | None:
         return None
 
 
-def fetch_tokenizer(repo: str, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+def fetch_tokenizer(repo: str, wait: Wait = Wait()) -> Path:
     """Download the tokenizer of a repository without its weights: some megabytes.
 
     Raises: see `fetch`.
     """
-    return _fetch(repo, f"Downloading the tokenizer of {repo}", _TOKENIZER_PATTERNS, on_progress, cancelled, 0)
+    return _fetch(repo, f"Downloading the tokenizer of {repo}", _TOKENIZER_PATTERNS, wait)
 
 
-def fetch(repo: str, on_progress: OnProgress, cancelled: Cancelled, download_bytes: int = 0) -> Path:
+def fetch(repo: str, wait: Wait = Wait(), download_bytes: int = 0) -> Path:
     """Download a repository into the hub's cache. Complete files of an earlier try are not fetched again.
 
     Args:
         repo: `organisation/name`.
-        on_progress: receives bytes.
-        cancelled: called whenever bytes arrive; true ends the download.
+        wait: its progress is in bytes; it can be cancelled whenever bytes arrive.
         download_bytes: about how much it is, to refuse at once what does not fit on the disk; 0 where unknown.
 
     Raises:
         UnknownModelError: no such repository, or one that requires an account.
         DownloadError: no network, cut short, cancelled, disk full.
     """
-    return _fetch(repo, f"Downloading {repo}", _PATTERNS, on_progress, cancelled, download_bytes)
+    return _fetch(repo, f"Downloading {repo}", _PATTERNS, wait, download_bytes)
 
 
-def _fetch(
-    repo: str, what: str, patterns: list[str], on_progress: OnProgress, cancelled: Cancelled, download_bytes: int
-) -> Path:
+def _fetch(repo: str, what: str, patterns: list[str], wait: Wait, download_bytes: int = 0) -> Path:
     from huggingface_hub import snapshot_download
 
-    on_progress(Progress(what, 0, None, "bytes"))
+    wait.on_progress(Progress(what, 0, None, "bytes"))
     try:
         _require_space(repo, download_bytes)
-        return Path(
-            snapshot_download(repo, allow_patterns=patterns, tqdm_class=_progress_bar(what, on_progress, cancelled))
-        )
+        return Path(snapshot_download(repo, allow_patterns=patterns, tqdm_class=_progress_bar(what, wait)))
     except SpecvizError:
         raise
     except Exception as exc:  # httpx, requests, the hub and the disk each have classes of their own
@@ -135,7 +129,7 @@ def _explained(repo: str, exc: Exception) -> SpecvizError:
     )
 
 
-def _progress_bar(what: str, on_progress: OnProgress, cancelled: Callable[[], bool]) -> type[Any]:
+def _progress_bar(what: str, wait: Wait) -> type[Any]:
     """A tqdm that draws nothing and reports bytes."""
     from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
@@ -149,10 +143,10 @@ def _progress_bar(what: str, on_progress: OnProgress, cancelled: Callable[[], bo
             self.total = kwargs.get("total")
 
         def update(self, n: float | None = 1) -> bool | None:
-            check_cancelled(cancelled)
+            check_cancelled(wait)
             if self._bytes:
                 self._done += int(n or 0)
-                on_progress(Progress(what, self._done, int(self.total) if self.total else None, "bytes"))
+                wait.on_progress(Progress(what, self._done, int(self.total) if self.total else None, "bytes"))
             return None
 
     return Bar

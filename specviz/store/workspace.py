@@ -6,18 +6,16 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from specviz.core import files
 from specviz.core.errors import DownloadError
-from specviz.core.ports import OnProgress, Progress
+from specviz.core.ports import Progress, Wait
 
 CACHE_VARIABLE = "SPECVIZ_CACHE"
 _LOCK_POLL_S = 0.2
-
-Cancelled = Callable[[], bool]
 
 
 def cache_dir() -> Path:
@@ -33,13 +31,13 @@ def model_dir(key: str) -> Path:
     return cache_dir() / "models" / key
 
 
-def check_cancelled(cancelled: Cancelled) -> None:
+def check_cancelled(wait: Wait) -> None:
     """Raise if the user has cancelled the download.
 
     Raises:
         DownloadError: cancelled.
     """
-    if cancelled():
+    if wait.cancelled():
         raise DownloadError("The download was cancelled.", "No incomplete model is left. Start it again at any time.")
 
 
@@ -66,14 +64,13 @@ def require_space(needed_bytes: int, folder: Path | None = None) -> None:
 
 
 @contextmanager
-def making(key: str, what: str, on_progress: OnProgress, cancelled: Cancelled) -> Iterator[Path]:
+def making(key: str, what: str, wait: Wait = Wait()) -> Iterator[Path]:
     """A temporary folder to make one model in, for one process or thread at a time; removed at the end.
 
     Args:
         key: of the model, see `model_dir`.
         what: the model's title, shown while another process makes it.
-        on_progress: called while waiting.
-        cancelled: called while waiting; true ends it.
+        wait: for another process that makes the same model.
 
     Yields:
         An empty folder on the same file system as `model_dir(key)`.
@@ -93,8 +90,8 @@ def making(key: str, what: str, on_progress: OnProgress, cancelled: Cancelled) -
             lock.acquire(timeout=_LOCK_POLL_S)
             break
         except Timeout:
-            on_progress(Progress(f"Waiting for another specviz that is fetching {what}"))
-            check_cancelled(cancelled)
+            wait.on_progress(Progress(f"Waiting for another specviz that is fetching {what}"))
+            check_cancelled(wait)
     try:
         # Anything here was left by a process that was killed: a running one would hold the lock.
         shutil.rmtree(partial, ignore_errors=True)

@@ -8,6 +8,7 @@ from specviz.cli import main
 from specviz.cli.acceptance import measure
 from specviz.core.acceptance import overall
 from specviz.core.errors import PairingError
+from specviz.core.ports import Wait
 from tests.engines.tiny import write_tiny_model, write_tiny_tokenizer
 
 
@@ -22,7 +23,7 @@ def test_the_toy_draft_is_measured_on_prompts_of_the_toy() -> None:
     assert [(f.domain, f.temperature) for f in found] == [("toy", 0.8), ("all", 0.8), ("toy", 1.0), ("all", 1.0)]
     assert 0.6 < overall(found)[0.8] < 0.85
     assert found == measure("toy", "toy", temperatures=[0.8, 1.0], max_tokens=30)
-    assert measure("toy", "toy", cancelled=lambda: True) == []
+    assert measure("toy", "toy", wait=Wait(cancelled=lambda: True)) == []
 
 
 def test_a_draft_of_another_vocabulary_is_refused(tiny_folder: Path, tmp_path: Path) -> None:

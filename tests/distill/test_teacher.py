@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from specviz.core.ports import Wait
 from specviz.distill.samples import TeacherText
 from specviz.distill.subject import open_subject, subject_of
 from specviz.distill.teacher import ScorerTeacher, TextRequest
@@ -70,7 +71,7 @@ def test_a_stop_ends_the_writing(target: str, tiny: LanguageModel) -> None:
     def cancelled() -> bool:
         return next(asked)
 
-    subject = open_subject("toy", cancelled=cancelled) if target == "toy" else subject_of(tiny, cancelled)
+    subject = open_subject("toy", Wait(cancelled=cancelled)) if target == "toy" else subject_of(tiny, cancelled)
     ids = tuple(subject.prompt_ids("the sky"))
     assert len(list(subject.teacher.write([TextRequest("a", ids, 0.0, 2, 0)] * 9))) < 9
 

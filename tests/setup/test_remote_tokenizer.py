@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError, UnsupportedModelError
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
 from specviz.engines.chat_templates import llama3
 from specviz.engines.tokenizer import ModelTokenizer
@@ -144,14 +144,14 @@ def test_no_weights_are_fetched_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
     seen: list[Progress] = []
-    check(find(settings("org/name"), seen.append), folder, "org/name", own=True)
+    check(find(settings("org/name"), Wait(seen.append)), folder, "org/name", own=True)
     assert not any("safetensors" in pattern or pattern == "*.json" for pattern in asked["allow_patterns"])
     assert [(p.what, p.done) for p in seen] == [
         ("Downloading the tokenizer of org/name", 0),
         ("Downloading the tokenizer of org/name", 40),
     ]
     with pytest.raises(DownloadError, match="cancelled"):
-        find(settings("org/name"), cancelled=lambda: True)
+        find(settings("org/name"), Wait(cancelled=lambda: True))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.store import hub, store
 
 REPO = "some-org/some-model"
@@ -47,7 +47,7 @@ def test_what_is_not_here_is_fetched_with_progress_in_bytes(monkeypatch: pytest.
 
     answer(monkeypatch, download)
     seen: list[Progress] = []
-    assert store.pull(REPO, seen.append) == tiny_folder
+    assert store.pull(REPO, Wait(seen.append)) == tiny_folder
     assert [(p.done, p.total) for p in seen] == [(0, None), (400, 1000), (700, 1000), (1000, 1000)]
     assert {p.unit for p in seen} == {"bytes"}
 
@@ -59,7 +59,7 @@ def test_cancelling_stops_at_the_next_bytes(monkeypatch: pytest.MonkeyPatch) -> 
 
     answer(monkeypatch, download)
     with pytest.raises(DownloadError, match="cancelled"):
-        hub.fetch(REPO, lambda progress: None, lambda: True)
+        hub.fetch(REPO, Wait(cancelled=lambda: True))
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_what_has_arrived_before_needs_no_more_space(
     with (blobs / "half.incomplete").open("wb") as file:
         file.truncate(10**9)
     answer(monkeypatch, tiny_folder)
-    assert hub.fetch(REPO, lambda progress: None, lambda: False, 18 * 10**8) == tiny_folder
+    assert hub.fetch(REPO, download_bytes=18 * 10**8) == tiny_folder
 
 
 def hub_error(name: str, status: int) -> Exception:
@@ -113,7 +113,7 @@ def test_every_error_has_a_remedy(
 ) -> None:
     answer(monkeypatch, make())
     with pytest.raises(kind) as caught:
-        hub.fetch(REPO, lambda progress: None, lambda: False)
+        hub.fetch(REPO)
     assert said in str(caught.value) and caught.value.remedy
 
 

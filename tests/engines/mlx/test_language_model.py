@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.core.ports import Progress
+from specviz.core.ports import Progress, Wait
 from specviz.engines.mlx import language_model
 from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.mlx.language_model import LanguageModel
@@ -27,7 +27,7 @@ def test_what_is_known_about_a_model(tiny: LanguageModel, tiny_folder: Path) -> 
 
 def test_progress_of_a_load_reaches_its_total(tiny_folder: Path) -> None:
     seen: list[Progress] = []
-    load_model(str(tiny_folder), seen.append)
+    load_model(str(tiny_folder), Wait(seen.append))
     assert seen[0].done == 0 and seen[-1].done == seen[-1].total
 
 
