@@ -15,12 +15,12 @@ from specviz.bench.forecast.acceptance import acceptance_along
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.core.acceptance import AcceptanceFigure, Rates, figures
 from specviz.core.errors import DownloadError, PromptError, SettingsError
-from specviz.core.names import draft_name
+from specviz.core.names import TOY, draft_name, parse_draft
 from specviz.core.ports import Followable, Progress, Wait
 from specviz.core.settings import Sampling, Settings
 from specviz.distill.prompts import Prompt, first_of_each, held_out
 from specviz.distill.sources import ToyPrompts, read_prompts
-from specviz.distill.subject import TOY, Subject, open_subject, target_name
+from specviz.distill.subject import Subject, open_subject, target_name
 from specviz.distill.teacher import TextRequest
 from specviz.setup.catalog import Builder
 
@@ -132,7 +132,7 @@ def measure(
         UnknownModelError, UnsupportedModelError, DownloadError, PairingError: as `specviz.setup.catalog.Builder.build`.
     """
     target = target_name(target)
-    if draft != TOY and not draft.startswith("model:"):
+    if parse_draft(draft).kind not in ("model", "toy") or parse_draft(draft).lookup_first:
         raise SettingsError(
             f"Acceptance is measured by the draft's distributions, and {draft!r} has none.",
             "Give a model as draft: --draft model:NAME.",

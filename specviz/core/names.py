@@ -140,6 +140,11 @@ def model_name(model: str, lookup_first: bool = False) -> str:
     return str(DraftName("model", model, lookup_first))
 
 
+def lookup_first(draft: str) -> str:
+    """The draft that puts n-gram lookup in front of another one."""
+    return _LOOKUP_FIRST + draft
+
+
 def completions_name(model: str) -> str:
     """The target that a model behind a completions API is."""
     return f"{ANY_COMPLETIONS}{model}"

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from specviz.core.acceptance import AcceptanceFigure
+from specviz.core.names import TOY, local_name
 from specviz.core.vocabulary import Vocabulary
-from specviz.distill.subject import TOY
 from specviz.distill.texts import card_template
 from specviz.engines.distilled import Description
 
@@ -78,7 +78,7 @@ def card(description: Description, config: Mapping[str, Any], bits: int) -> str:
     return card_template().format(
         license="apache-2.0" if _is_free(target) else "other",
         target=target,
-        target_option=target if target == TOY else f"local:{target}",
+        target_option=target if target == TOY else local_name(target),
         layers=config["num_hidden_layers"],
         hidden_size=config["hidden_size"],
         start=f"layers {layers} of the target" if layers else "new weights",

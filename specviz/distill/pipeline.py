@@ -18,6 +18,7 @@ from statistics import fmean
 from specviz.core.acceptance import AcceptanceFigure, overall
 from specviz.core.errors import RunError
 from specviz.core.files import disk_errors
+from specviz.core.names import TOY
 from specviz.core.ports import Progress, Wait
 from specviz.core.provenance import machine, versions
 from specviz.distill import student as students
@@ -30,7 +31,7 @@ from specviz.distill.prompts import Prompt
 from specviz.distill.recipe import Recipe, agree, keep
 from specviz.distill.samples import TeacherText
 from specviz.distill.sources import GivenPrompts, OwnPrompts, Source, ToyPrompts, read_prompts
-from specviz.distill.subject import TOY, Subject, open_subject
+from specviz.distill.subject import Subject, open_subject
 from specviz.distill.train import Trainer, TrainingPlan
 from specviz.distill.vocabulary import Counts, choose, count, coverage
 from specviz.distill.workplace import occupied

@@ -11,6 +11,7 @@ import msgspec
 
 from specviz.core.errors import RunError, SettingsError
 from specviz.core.files import sha256_of, write_whole
+from specviz.core.names import parse_target
 from specviz.distill.student import BITS
 
 #: Settings that may differ from those of the unfinished run: when to stop, and the path of a file with equal contents.
@@ -75,7 +76,7 @@ class Recipe:
 
     def command(self) -> str:
         """The command line that makes such a draft; FOLDER stands for the output."""
-        target = self.target.removeprefix("local:")
+        target = parse_target(self.target).model or self.target
         words = ["python", "-m", "specviz", "distill", "--target", target, "--out", "FOLDER"]
         for field in fields(self):
             value = getattr(self, field.name)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from specviz.core import names
 from specviz.core.errors import UnknownModelError
+from specviz.core.names import TOY
 from specviz.core.ports import Scorer, Tokenizer, Wait
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
@@ -20,7 +22,6 @@ from specviz.store.sources import resolve
 if TYPE_CHECKING:
     from specviz.engines.mlx.language_model import LanguageModel
 
-TOY = "toy"
 LoadModel = Callable[[str, Wait], "LanguageModel"]
 
 
@@ -63,16 +64,13 @@ def target_name(text: str) -> str:
     Raises:
         UnknownModelError: the prefix of a target that does not run in this process.
     """
-    text = text.strip()
-    if text == TOY or text.startswith("local:"):
-        return text
-    kind, _, rest = text.partition(":")
-    if rest and kind in ("model", "remote", "openai", "cerebras", "server"):
+    target = names.parse_target(names.target_name(text))
+    if target.kind not in ("local", "toy"):
         raise UnknownModelError(
             f"A draft cannot be distilled from {text!r}: that needs the target's whole distributions.",
             "Give a model on this machine: --target smollm2-135m.",
         )
-    return f"local:{text}"
+    return str(target)
 
 
 def check_target_name(text: str) -> str:
@@ -97,10 +95,10 @@ def open_subject(name: str, wait: Wait = Wait(), load: LoadModel = loading.load_
     Raises:
         UnknownModelError, UnsupportedModelError, DownloadError: it cannot be loaded.
     """
-    name = target_name(name).removeprefix("local:")
-    if name == TOY:
+    target = names.parse_target(target_name(name))
+    if target.kind == "toy":
         return _toy(wait.cancelled)
-    return subject_of(load(name, wait), wait.cancelled)
+    return subject_of(load(target.model, wait), wait.cancelled)
 
 
 def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: False) -> Subject:

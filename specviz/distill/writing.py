@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from specviz.core.errors import PromptError
+from specviz.core.names import TOY
 from specviz.core.ports import Progress
 from specviz.distill.prompts import Prompt, first_of_each, held_out
 from specviz.distill.recipe import Recipe
 from specviz.distill.samples import SOFT_TEMPERATURES, Shard, TeacherText, load_shard, save_shard
 from specviz.distill.sources import Source, ToyPrompts
-from specviz.distill.subject import TOY, Subject
+from specviz.distill.subject import Subject
 from specviz.distill.teacher import TextRequest
 from specviz.distill.workplace import Workplace
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from specviz.core.names import lookup_first
 from specviz.core.noise import Noise
 from specviz.core.ports import Draft, Follower, Step
 from specviz.core.settings import Sampling
@@ -40,7 +41,7 @@ class CombinedDrafter:
         stop_ids: frozenset[int] = frozenset(),
         lookup_confidence: float = 0.9,
     ) -> None:
-        self.name = f"ngram+{model.name}"
+        self.name = lookup_first(model.name)
         # A full model ends nothing: there may still be something to copy.
         self.max_context: int | None = None
         self._model, self._lookup = model, Lookup(longest, shortest)

@@ -23,6 +23,7 @@ from specviz.core.names import (
     DraftName,
     TargetName,
     local_name,
+    lookup_first,
     model_name,
     parse_draft,
     parse_target,
@@ -139,7 +140,7 @@ def _distilled_choice(model: KnownModel, target: str) -> CatalogEntry:
 def _lookup_first(choice: CatalogEntry) -> CatalogEntry:
     detail = f"Copies where the text repeats itself, and lets the model draft where it does not. {choice.detail}"
     title = f"n-gram lookup + {choice.title.removesuffix(', distilled')}"
-    return replace(choice, name=str(replace(parse_draft(choice.name), lookup_first=True)), title=title, detail=detail)
+    return replace(choice, name=lookup_first(choice.name), title=title, detail=detail)
 
 
 def _known(target: str) -> KnownModel | None:
