@@ -67,7 +67,7 @@ def target_name(text: str) -> str:
     target = names.parse_target(names.target_name(text))
     if target.kind not in ("local", "toy"):
         raise UnknownModelError(
-            f"A draft cannot be distilled from {text!r}: that needs the target's whole distributions.",
+            f"A draft cannot be distilled from {text!r}: the target's whole distributions are needed.",
             "Give a model on this machine: --target smollm2-135m.",
         )
     return str(target)
