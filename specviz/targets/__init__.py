@@ -1,1 +1,1 @@
-"""What judges proposals: one file per kind."""
+"""Targets verify drafts: one file or folder per kind."""

@@ -1,4 +1,4 @@
-"""A target in this process: it sees whole distributions, so every rule is as exact as the rule can be."""
+"""A target in this process. It sees whole distributions, so it applies every rule without approximation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class LocalTarget:
     """Scores a block in one forward pass over K+1 positions.
 
     Args:
-        name: as the catalog knows it.
-        model: what scores.
+        name: as in the settings.
+        model: scores the blocks.
     """
 
     def __init__(self, name: str, model: Model) -> None:
@@ -51,17 +51,17 @@ class LocalTarget:
         return self._scorer
 
     def guarantee(self, sampling: Sampling, rule: Rule) -> Guarantee:
-        """What the rule promises: nothing is lost on the way to it."""
+        """What the rule promises. This target adds no error of its own."""
         return promise(rule, sampling)
 
     def verify(self, round: Round) -> Verdict:
-        """One forward pass, then the rule, position by position until the first rejection.
+        """One forward pass; then the rule decides position by position, until the first rejection.
 
         Raises:
             ValueError: more than one candidate.
         """
         if len(round.draft.candidates) > 1:
-            raise ValueError(f"a local target judges one candidate a round, not {len(round.draft.candidates)}")
+            raise ValueError(f"a local target verifies one candidate a round, not {len(round.draft.candidates)}")
         draft_ids = round.draft.first.token_ids
         began = time.perf_counter()
         logits = self._scorer.score([*round.context_ids, *draft_ids], len(draft_ids) + 1)
@@ -84,14 +84,14 @@ class LocalTarget:
 def judge_block(logits: Logits, round: Round, tokenizer: Tokenizer) -> tuple[tuple[Decision, ...], tuple[int, ...]]:
     """Apply the rule to a scored block (Leviathan et al. 2023, algorithm 1).
 
-    Rows behind the first rejection are never turned into probabilities: the rule does not reach them.
+    Rows after the first rejection are not turned into probabilities, because the rule does not reach them.
 
     Args:
-        logits: (K+1, V); row i is the target's view after the context and i draft tokens.
-        round: its only candidate has K tokens.
+        logits: (K+1, V); row i is the target's output after the context and i draft tokens.
+        round: has one candidate of K tokens, or none (K = 0).
 
     Returns:
-        One decision per draft token, and the bonus after full acceptance; the ids that the round emits.
+        The decisions: one per draft token, and the bonus after full acceptance. The ids that the round emits.
     """
     block, rule, sampling = round.draft.first, round.rule, round.sampling
     rng = round.noise.target()
@@ -132,7 +132,7 @@ def judge_block(logits: Logits, round: Round, tokenizer: Tokenizer) -> tuple[tup
 
 
 def _bonus(row: Logits, round: Round, rng: np.random.Generator, tokenizer: Tokenizer) -> Decision:
-    """The token behind a block of which every token was kept, or the only one of a round without a draft."""
+    """The token after a fully accepted block, or the only token of a round without a draft."""
     p = to_probs(row, round.sampling)
     token = _own_token(p, round, rng)
     summary = summarise(row)

@@ -1,4 +1,4 @@
-"""A network that is simulated in front of a target in this process: what a target far away would be like."""
+"""A simulated network in front of a target. It shows how decoding behaves when the target is far away."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from specviz.core.events import Guarantee
 from specviz.core.ports import Round, Target, Verdict
 from specviz.core.settings import Rule, Sampling
 
-#: How often a wait asks whether it should end.
+#: Seconds between two checks whether a wait is cancelled.
 POLL_S = 0.05
-#: Sets the stream of the delays apart from that of the sampler, which has the same seed.
+#: Second part of the seed of the delays, so that they do not repeat the draws of the sampler, which has the same seed.
 _DELAYS = 1
 
 
 class SimulatedNetwork:
-    """Waits in front of every call as long as a round trip takes, then asks the target; nothing else changes.
+    """Waits for one round trip before every call of the target; nothing else changes.
 
-    Each delay is drawn uniformly from `rtt_ms` ± `jitter_ms`, so the mean is `rtt_ms` and what is shown as "80 ms ± 20
-    ms" is just that. A real network has a longer tail; this one is for learning, and for that a figure that can be
-    worked with in one's head is better. The whole round trip is waited for at once: where in a call the way lies
-    changes no figure.
+    Each delay is drawn uniformly from `rtt_ms` ± `jitter_ms`, so the mean is `rtt_ms`, and "80 ms ± 20 ms" is exactly
+    what happens. A real network has a longer tail. The uniform distribution was chosen because it is for learning:
+    its figures are easy to check by hand. The whole round trip is waited for before the call; to split it into the way
+    there and the way back would change no figure.
 
-    The delays have a generator of their own. The sampler's draws, and with them the text, are the same with and
-    without the network, and equal seeds give equal delays.
+    The delays have their own generator. So the sampler draws the same with and without the network, the text is the
+    same, and equal seeds give equal delays.
 
     Args:
-        near: the target itself.
+        near: the target behind the network.
         rtt_ms: round trip. jitter_ms: at most `rtt_ms`, so that no delay is below 0.
         seed: of the delays.
-        cancelled: asked about twenty times a second during every wait.
-        pause: waits so many seconds. clock: seconds.
+        cancelled: called about twenty times a second during every wait; true ends the wait.
+        pause: sleeps for a number of seconds. clock: the time in seconds.
     """
 
     def __init__(
@@ -62,21 +62,21 @@ class SimulatedNetwork:
         self._delays = self._new_delays()
 
     def guarantee(self, sampling: Sampling, rule: Rule) -> Guarantee:
-        """The target's own: a network loses nothing."""
+        """The target's own: a network changes no output."""
         return self.near.guarantee(sampling, rule)
 
     def verify(self, round: Round) -> Verdict:
-        """The target's verdict after one round trip, with what was really waited in `network_ms`.
+        """The target's verdict after one round trip; the measured wait is added to `network_ms`.
 
         Raises:
-            StoppedError: the run was stopped on the way.
+            StoppedError: the run was stopped during the wait.
         """
         waited_ms = self._wait(self._delays.uniform(self._rtt_ms - self._jitter_ms, self._rtt_ms + self._jitter_ms))
         verdict = self.near.verify(round)
         return dataclasses.replace(verdict, network_ms=(verdict.network_ms or 0.0) + waited_ms)
 
     def reset(self) -> None:
-        """Forget the target's cache; the delays begin anew."""
+        """Forget the target's cache, and restart the sequence of delays."""
         self.near.reset()
         self._delays = self._new_delays()
 
@@ -84,7 +84,7 @@ class SimulatedNetwork:
         return np.random.default_rng((self._seed, _DELAYS))
 
     def _wait(self, delay_ms: float) -> float:
-        """Milliseconds that were waited, a little more than asked for."""
+        """Wait; returns the measured wait in milliseconds, a little more than `delay_ms`."""
         began = self._clock()
         ends = began + delay_ms / 1000
         while (left := ends - self._clock()) > 0:

@@ -1,4 +1,4 @@
-"""What every target promises."""
+"""The contract of every target."""
 
 import json
 import math
@@ -40,7 +40,7 @@ def remote(dialect: str, way: Way) -> Callable[[], Target]:
 
 
 SCORER = ToyScorer(TOY)
-#: What a server draws without a seed is not repeated: batches have none, and several samples neither.
+#: Draws of a server without a seed are not repeatable: batches and requests for several samples have no seed.
 REPEATABLE = LOCAL | {f"{d}-{way}": remote(d, way) for d, way in WAYS if way == "generating"}
 MAKERS = REPEATABLE | {f"{d}-{way}": remote(d, way) for d, way in WAYS if way != "generating"}
 
@@ -56,7 +56,7 @@ def repeatable(request: pytest.FixtureRequest) -> Target:
 
 
 def offers(target: Target, sampling: Sampling, rule: Rule) -> bool:
-    """Not every way can do every rule; it says so before the first call."""
+    """Whether the target supports the rule; if not, it says so before the first call."""
     try:
         target.guarantee(sampling, rule)
     except IncapableError:
@@ -67,7 +67,7 @@ def offers(target: Target, sampling: Sampling, rule: Rule) -> bool:
 
 
 def drafted_round(target: Target, number: int) -> Round:
-    """A drawn draft of which most targets keep some and refuse some."""
+    """A drawn draft of which most targets accept some tokens and reject some."""
     drafter = toy_draft() if target.capabilities.vocab_size > 3 else fixed_draft([0.4, 0.3, 0.3])
     noise, sampling = Noise(3, number), Sampling(1.0)
     return Round((0, 1), drafter.propose([0, 1], 4, sampling, noise), sampling, Rule(), noise)
@@ -94,7 +94,7 @@ def test_decisions_are_kept_then_at_most_one_refused_then_ignored(
         assert verdict.guarantee == target.guarantee(Sampling(temperature), Rule(rule))
         for d in verdict.decisions:
             if d.status in ("accepted", "rejected") and not target.capabilities.full_rows:
-                # A server tells some of it, or nothing; what it tells must be possible.
+                # A server gives some of these values, or none; those that it gives must be possible.
                 assert all(x is None or 0 <= x <= 1 for x in (d.p, d.q, d.acceptance))
                 assert d.final_logprob is None or d.final_logprob <= 0
             elif d.status in ("accepted", "rejected"):
@@ -118,7 +118,7 @@ def test_equal_seeds_give_equal_verdicts_after_any_history(repeatable: Target) -
 
 
 def test_probabilistic_draws_u_once_per_tested_token_and_keeps_below_it(target: Target) -> None:
-    """None at the others, nor by targets that compare draws of their own."""
+    """No u at other positions, and none by targets that compare the draft with their own draws."""
     whole, rounds = target.capabilities.full_rows, 12
     draws = whole or target.capabilities.way == "scoring"
     decisions = [d for n in range(rounds) for d in target.verify(drafted_round(target, n)).decisions]
@@ -158,7 +158,7 @@ def test_a_round_and_its_verdict_can_be_sent_as_json(repeatable: Target) -> None
 
 
 def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
-    """A copy in which one value is another."""
+    """A copy with one value changed."""
     copy = json.loads(json.dumps(data))
     *before, last = path
     reduce(lambda inside, key: inside[key], before, copy)[last] = value
@@ -243,7 +243,7 @@ def test_two_candidates_are_refused(target: Target) -> None:
 def test_what_is_recorded_of_a_decision_is_what_it_was_decided_by(
     rule: RuleName, sampling: Sampling, make_draft: Callable[[], Drafter]
 ) -> None:
-    """Weighed tokens and overlap of a local target, against the whole rows."""
+    """Weighed tokens and overlap of a local target, checked against whole rows."""
     context, tested, partly = TOKENIZER.encode("the draft the draft the"), 0, 0
     for seed in range(12):
         candidate = make_draft().propose(context, 4, sampling, Noise(seed)).first

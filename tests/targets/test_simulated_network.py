@@ -20,7 +20,7 @@ from tests.toys import TOKENIZER, asked, block, toy_draft, toy_target
 
 
 class Clock:
-    """Time that passes only where somebody waits, a little more of it than asked for."""
+    """A clock that advances only in a pause, by a little more than requested."""
 
     def __init__(self, late_s: float = 0.0) -> None:
         self.now, self.late_s = 100.0, late_s
@@ -152,7 +152,7 @@ def test_the_loop_turns_a_stop_on_the_way_into_an_end() -> None:
         return stop.is_set()
 
     def decode() -> None:
-        # Far longer than the test is patient: it ends only if the wait does.
+        # Far longer than the time limit of the test: it ends only if the wait is cancelled.
         target = SimulatedNetwork(toy_target(), 3_600_000, cancelled=cancelled)
         events.extend(run(target, Settings(target="toy", draft="toy")))
         ended.set()

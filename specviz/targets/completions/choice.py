@@ -1,4 +1,4 @@
-"""Which way a round is verified, and what may be promised about it."""
+"""The choice of the way to verify a round, and the guarantee that it gives."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LONGEST = 300
 def choose(
     findings: Findings, verification: Verification, sampling: Sampling, rule: Rule, vocab_size: int
 ) -> tuple[Way, Guarantee]:
-    """The way that keeps most of a draft and is exact, or the one that was asked for.
+    """The way of the settings; for `auto`, the one with the best guarantee, of several the one that accepts most.
 
     Raises:
-        IncapableError: it cannot be had; says why.
+        IncapableError: the server or the rule does not allow it; the message says why.
     """
     if verification != "auto":
         _check(verification, findings, sampling, rule)
@@ -50,20 +50,21 @@ def _check(way: Way, findings: Findings, sampling: Sampling, rule: Rule) -> None
 def _check_scoring(findings: Findings, sampling: Sampling, rule: Rule) -> None:
     if not findings.same_tokens:
         raise IncapableError(
-            "Scoring needs the target's own tokenizer: the server counts other tokens than this one.",
-            "Name it (--tokenizer), or verify by generating.",
+            "Scoring needs the target's own tokenizer, and this one splits text into other tokens than the server.",
+            "Name the right one with --tokenizer, or verify by generating.",
         )
     if findings.scores and not findings.ids_in:
         raise IncapableError(
-            "Scoring needs a server that takes token ids." + _found(findings), "Verify by another way: auto finds one."
+            "Scoring needs a server that takes token ids." + _found(findings),
+            "Choose another verification, such as auto.",
         )
     try:
         scoring.check(findings, sampling, rule)
     except IncapableError as exc:
         found = "" if findings.scores else _found(findings)
-        remedy = (
-            "Choose the rule probabilistic." if rule.name == "threshold" else "Verify by another way: auto finds one."
-        )
+        remedy = "Choose another verification, such as auto."
+        if rule.name == "threshold":
+            remedy = "Choose the rule probabilistic."
         raise IncapableError(exc.message + found, exc.remedy or remedy) from exc
 
 
@@ -71,20 +72,20 @@ def _check_prefixes(findings: Findings, sampling: Sampling, rule: Rule) -> None:
     _check_draws(rule, findings)
     if not findings.same_tokens:
         raise IncapableError(
-            "Prefixes end between tokens, and the server counts other tokens than this tokenizer.",
-            "Name the target's own tokenizer (--tokenizer), or verify by generating.",
+            "Prefixes end where a token ends, and the server splits text into other tokens than this tokenizer.",
+            "Name the target's own tokenizer with --tokenizer, or verify by generating.",
         )
     if not findings.batch:
         raise IncapableError(
-            "The server does not take several prompts in one call." + _found(findings),
-            "Verify by another way: auto finds one.",
+            "The server does not accept several prompts in one call." + _found(findings),
+            "Choose another verification, such as auto.",
         )
 
 
 def _check_draws(rule: Rule, findings: Findings) -> None:
     if rule.name == "threshold":
         raise IncapableError(
-            "The rule threshold needs the target's probability of a draft token, and only scoring tells it."
+            "The rule threshold needs the target's probability of a draft token, and only scoring gives it."
             + ("" if findings.scores else _found(findings)),
             "Choose the rule probabilistic.",
         )
@@ -94,7 +95,7 @@ def _check_generating(findings: Findings, sampling: Sampling, rule: Rule) -> Non
     _check_draws(rule, findings)
 
 
-#: In the order of what they keep of a draft.
+#: The way that accepts most of a draft comes first.
 _CHECKS: dict[Way, Callable[[Findings, Sampling, Rule], None]] = {
     "scoring": _check_scoring,
     "prefixes": _check_prefixes,
@@ -103,7 +104,7 @@ _CHECKS: dict[Way, Callable[[Findings, Sampling, Rule], None]] = {
 
 
 def _found(findings: Findings) -> str:
-    """What the probe found, as far as it fits."""
+    """The notes of the probe, cut to a readable length; empty where there are none."""
     notes = " ".join(findings.notes)
     if not notes:
         return ""
@@ -121,40 +122,44 @@ def _guarantee(way: Way, findings: Findings, sampling: Sampling, rule: Rule, voc
 
 
 def _naming_rule(base: Guarantee, sampling: Sampling, rule: Rule) -> Guarantee:
-    """Above temperature 0 this is not the rule of the settings, so it is named."""
+    """Name the rule that is used, where it is not the rule of the settings: above temperature 0."""
     if rule.name != "probabilistic" or sampling.temperature == 0:
         return base
-    return Guarantee(base.kind, f"{base.reason} Rule in force: own draws compared, not rejection sampling.")
+    return Guarantee(
+        base.kind, f"{base.reason} Rule in force: comparison with the target's draws, not rejection sampling."
+    )
 
 
 def _scored(findings: Findings, sampling: Sampling, vocab_size: int) -> Guarantee:
     t, known = sampling.temperature, min(findings.top, scoring.BEST)
     if t == 0:
         return Guarantee("EXACT", "Temperature 0: every token is the target's most probable one.")
-    # Where top-k or top-p cut within the row, its normaliser is known; where that is not certain, the target draws.
+    # Where top-k or top-p keep only listed tokens, the normaliser is known. Where that is uncertain, the target draws.
     cut = 0 < sampling.top_k <= known or sampling.top_p < 1
     if t == 1 or cut or known >= vocab_size:
         return Guarantee(
-            "EXACT", "Rejection sampling with the target's own probabilities; what it lacks is drawn by the target."
+            "EXACT", "Rejection sampling with the target's own probabilities; the target draws what they do not cover."
         )
     return Guarantee(
         "BOUNDED",
-        f"At temperature {t:g} the best tokens do not tell the target's normaliser; how far off a token's distribution "
-        "can be is shown as the run goes on.",
+        f"At temperature {t:g} the most probable tokens do not give the target's exact normaliser. The bound on the "
+        "error of a token's distribution is shown during the run.",
         0.0,
     )
 
 
 def _doubt(findings: Findings, sampling: Sampling) -> Guarantee | None:
-    """Whether the server's own draws are at the wanted settings; every way needs some."""
+    """Why the server may not draw at the settings; every way uses draws of the server. None where it does."""
     if sampling.temperature == 0:
         return None
     if why := sampling_differs(findings.engine, sampling.temperature, sampling.top_k, sampling.top_p):
         return Guarantee("LOSSY", f"The server draws from another distribution: {why}.")
     if findings.own_samplers:
-        return Guarantee("UNKNOWN", "Samplers of the server's own may be on: only its plain completions API is open.")
+        return Guarantee(
+            "UNKNOWN", "The server may apply its own samplers: only its plain completions API is available."
+        )
     if sampling.top_k and findings.takes_top_k is False:
-        return Guarantee("LOSSY", f"The server does not do as top-k {sampling.top_k} says.")
+        return Guarantee("LOSSY", f"The server does not apply top-k {sampling.top_k}.")
     if sampling.top_k and findings.takes_top_k is None:
-        return Guarantee("UNKNOWN", f"Whether the server does as top-k {sampling.top_k} says was not tried.")
+        return Guarantee("UNKNOWN", f"It was not tested whether the server applies top-k {sampling.top_k}.")
     return None

@@ -1,8 +1,8 @@
-"""Tokens that the target has drawn and a round could not emit yet.
+"""Tokens that the target has drawn and that a round could not emit yet. They are called owed.
 
-A piece of the target's text may be several tokens of our vocabulary, and a prompt that goes out as text may not end
-inside a character. What stands behind a round's last token then is owed: the next rounds are judged against it first,
-and the server is asked only for what comes behind.
+There are two causes. One token of the target can be several tokens of our vocabulary. And a prompt that is sent as text
+must not end inside a character, so the target may have to draw more tokens than the round emits. The next rounds are
+compared with the owed tokens first. The server is called only for what follows them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from specviz.targets.completions.ways.shown import Lens
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """What is owed behind one context. Another context owes nothing."""
+    """The owed tokens after one context. After any other context there are none."""
 
     context_ids: tuple[int, ...] = ()
     token_ids: tuple[int, ...] = ()
 
     def behind(self, context_ids: Sequence[int]) -> tuple[int, ...]:
-        """The ids that are owed behind this context."""
+        """The ids that are owed after this context."""
         return self.token_ids if self.token_ids and tuple(context_ids) == self.context_ids else ()
 
 
 def settle(owed: tuple[int, ...], candidate: Candidate, lens: Lens) -> tuple[DrawnBlock, Candidate | None]:
-    """Judge a draft against what is owed.
+    """Compare a draft with the owed tokens.
 
     Returns:
-        The decisions so far, and what is left of the draft for the server to judge behind all that is owed; None where
-        the round is over.
+        The decisions so far, and the rest of the draft, which the server is to verify after all owed tokens; None where
+        the round is complete without a call.
     """
     block = compare([Draw(i) for i in owed], candidate, lens)
     kept = len(block.token_ids)

@@ -1,4 +1,4 @@
-"""A server, what it was found to be able to, and the tokenizer that reads it: what every way asks with."""
+"""A server with its abilities and its tokenizer: what every way of verifying works with."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Server:
 
     Attributes:
         api: sends requests. findings: what the server can do.
-        tokenizer: the target's own, or one that writes the same text (`Findings.same_tokens`).
-        vocab_size: ids at or beyond it are never sent, and refused in an answer.
-        stop_ids: tokens that end a text, for servers that leave theirs out.
+        tokenizer: the target's own, or another one where `Findings.same_tokens` is false.
+        vocab_size: ids at or above it are not sent, and an answer that contains one is an error.
+        stop_ids: tokens that end a text, for servers that leave the stop token out of their answers.
     """
 
     api: Completions
@@ -28,5 +28,5 @@ class Server:
     stop_ids: frozenset[int] = frozenset()
 
     def lens(self, sampling: Sampling) -> Lens:
-        """How to read rows that were drawn at these settings."""
+        """How to read the rows of tokens that were drawn at these settings."""
         return Lens.of(self.findings, sampling, self.vocab_size, self.tokenizer)

@@ -1,4 +1,4 @@
-"""A target behind an API: chooses how to verify, keeps what is owed, and says how far its output can be trusted."""
+"""The completions target: chooses a way to verify, keeps the owed tokens, and states the guarantee of its output."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from specviz.targets.completions.values import Completions, Findings, Prompt, Re
 from specviz.targets.completions.ways import generating, prefixes, scoring
 from specviz.targets.completions.ways.draws import Judged
 
-#: Statuses by which servers say that they do not do what was asked.
+#: HTTP statuses of servers that do not support what was requested.
 _CANNOT = (400, 413, 422, 501)
 _LONGEST = 200
-#: Of a round that needed no call.
+#: The cost of a round without a call.
 _FREE = Cost(0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """How many tokens the server must count in a prompt, if it reads back what it wrote."""
+    """The number of tokens that the server must count in a prompt, if it encodes its own text as it generated it."""
 
     context_ids: tuple[int, ...] = ()
     tokens: int = 0
@@ -38,16 +38,16 @@ class RemoteTarget:
     """Verifies rounds by calls to a server.
 
     Args:
-        name: as the catalog knows it.
-        api: the server. findings: what it was found to be able to.
-        tokenizer: the target's own, or one that writes the same text (`Findings.same_tokens`).
+        name: as in the settings.
+        api: the server. findings: what the probe found that it can do.
+        tokenizer: the target's own, or another one where `Findings.same_tokens` is false.
         capabilities: its limits; `way` is set here.
-        verification: how rounds are to be verified.
+        verification: the way to verify, or `auto`.
         sampling, rule: of the run, for `capabilities.way`.
-        forget: called when the findings turn out to be wrong, to drop them where they are kept.
+        forget: called when the findings turn out to be wrong; it drops them from the cache of findings.
 
     Raises:
-        IncapableError: it cannot be verified in that way.
+        IncapableError: the server cannot verify in that way.
     """
 
     def __init__(
@@ -74,23 +74,23 @@ class RemoteTarget:
 
     @property
     def findings(self) -> Findings:
-        """What the server can do, as far as is known by now."""
+        """What the server can do, as far as is known now."""
         return self._findings
 
     def guarantee(self, sampling: Sampling, rule: Rule) -> Guarantee:
-        """What may be promised, and never more than what the run has shown so far."""
+        """What may be promised; not more than the worst guarantee of this run so far."""
         return self._noted(worst(self._chosen(sampling, rule)[1], self._worst))
 
     def verify(self, round: Round) -> Verdict:
-        """Judge a draft against what is owed, then ask the server for the rest; no call where nothing is left.
+        """Compare the draft with the owed tokens, then let the server verify the rest. No call where nothing is left.
 
         Raises:
             ValueError: more than one candidate.
             PairingError: an id is outside the target's vocabulary.
-            RemoteError: the server failed, or cannot do it after all.
+            RemoteError: the server failed, or lacks an ability that it was found to have and that has no substitute.
         """
         if len(round.draft.candidates) > 1:
-            raise ValueError(f"a completions target judges one candidate a round, not {len(round.draft.candidates)}")
+            raise ValueError(f"a completions target verifies one candidate a round, not {len(round.draft.candidates)}")
         context, draft = round.context_ids, round.draft.first
         self._check_ids(context, draft.token_ids)
         lens = self._server.lens(generating.in_force(round.sampling, round.rule))
@@ -116,7 +116,7 @@ class RemoteTarget:
 
         Raises:
             RemoteError: the server failed.
-            StoppedError: the wait was ended.
+            StoppedError: the run was stopped while it waited.
         """
         prompt: Prompt = tuple(context_ids)
         if generating.takes_text(self._findings):
@@ -126,7 +126,7 @@ class RemoteTarget:
             yield piece.at, piece.tokens
 
     def reset(self) -> None:
-        """Forget what is owed and how far the last run could be trusted. What the server cannot do stays known."""
+        """Forget the owed tokens and the guarantee of the last run. What the server turned out to lack stays known."""
         self._owed, self._count, self._worst = Owed(), _Count(), None
 
     @property
@@ -138,7 +138,8 @@ class RemoteTarget:
             for i in ids:
                 if not 0 <= i < self._vocab_size:
                     raise PairingError(
-                        f"The {what} has token id {i}, and the target's vocabulary has {self._vocab_size}: never sent.",
+                        f"The {what} has token id {i}, but the target's vocabulary has only {self._vocab_size} tokens. "
+                        "Nothing was sent.",
                         "Choose a draft that shares the target's vocabulary.",
                     )
 
@@ -164,13 +165,13 @@ class RemoteTarget:
 
     @property
     def _server(self) -> Server:
-        """As far as its abilities are known by now."""
+        """With its abilities as far as they are known now."""
         return Server(self._api, self._findings, self.tokenizer, self._vocab_size, self.capabilities.stop_ids)
 
     def _read_back(self, context: tuple[int, ...], judged: Judged) -> Guarantee | None:
-        """Whether the server counts its own text, as it gets it back, as the tokens that it wrote.
+        """Check that the server counts as many tokens in its own text as it generated; None where nothing is wrong.
 
-        Where it does not give ids this is all that can be seen of it.
+        Where a server does not give ids, this is the only possible check of how it encodes its own text.
         """
         before = self._count
         self._count = _Count()
@@ -182,18 +183,18 @@ class RemoteTarget:
             return None
         return Guarantee(
             "UNKNOWN",
-            f"The server reads its own text as other tokens than it wrote: {judged.prompt_tokens} instead of "
+            f"The server encodes its own text as other tokens than it generated: {judged.prompt_tokens} instead of "
             f"{before.tokens}.",
         )
 
-    # When the server cannot do what it was found to do.
+    # When the server lacks an ability that the probe found.
 
     def _demote(self, way: Way, exc: LackingError | RefusedError, sampling: Sampling, rule: Rule) -> None:
-        """Go on without what turned out to be missing; once per ability.
+        """Continue without the ability that turned out to be missing. This happens at most once per ability.
 
         Raises:
-            SpecvizError: `exc`, where nothing less is left or it shows no missing ability; IncapableError, where the
-                way was asked for.
+            SpecvizError: `exc`, where it does not show a missing ability, or no other way is left. IncapableError,
+                where the settings demand this way.
         """
         without = _without(way, self._findings)
         refused = isinstance(exc, RefusedError)
@@ -201,12 +202,13 @@ class RemoteTarget:
             raise exc
         draws = way == "scoring" or (way == "prefixes" and not self._findings.ids_out)
         if draws and not refused and sampling.temperature > 0:
-            # What was drawn may be why it could not be used: a token behind the block, or in a refused one's place.
+            # The answer may be unusable because of the drawn token itself: the bonus, or the replacement of a rejected
+            # token. To draw again then favours other tokens.
             self._worst = worst(
-                Guarantee("UNKNOWN", "A draw of the server's could not be used, and was repeated."), self._worst
+                Guarantee("UNKNOWN", "A draw could not be used, so the server had to repeat it."), self._worst
             )
         shown = exc.message if len(exc.message) <= _LONGEST else exc.message[: _LONGEST - 1] + "…"
-        note = f"{_LOST[way]} failed on the way: {shown}"
+        note = f"{_LOST[way]} failed during the run: {shown}"
         self._findings = replace(without, notes=(note, *without.notes))
         self._notes = (*self._notes, note)
         self._forget()
@@ -214,13 +216,13 @@ class RemoteTarget:
         self.capabilities = replace(self.capabilities, way=now)
 
     def _noted(self, guarantee: Guarantee) -> Guarantee:
-        """With what failed on the way."""
+        """With the notes about what failed during the run."""
         missing = [note for note in self._notes if note not in guarantee.reason]
         return replace(guarantee, reason=" ".join([guarantee.reason, *missing]))
 
 
 def _without(way: Way, findings: Findings) -> Findings | None:
-    """Findings without what a way needs that others do not; None where there is nothing left to do without."""
+    """Findings without the ability that only this way needs; None where no way is left."""
     if way == "scoring":
         return replace(findings, scores=False)
     if way == "prefixes":
@@ -233,7 +235,7 @@ def _without(way: Way, findings: Findings) -> Findings | None:
 _LOST: dict[Way, str] = {
     "scoring": "Scoring",
     "prefixes": "A batch of prefixes",
-    "generating": "Telling more than text",
+    "generating": "An answer with more than text",
 }
 
 
@@ -250,6 +252,6 @@ _WAYS: dict[Way, Callable[[Server, Round], Judged]] = {
 
 
 def _with(judged: Judged, lost: Cost) -> dict[str, Any]:
-    """The cost of a round, with that of calls whose answers could not be used."""
+    """The cost of a round, including the calls whose answers could not be used."""
     own = Cost(**{f.name: getattr(judged, f.name) for f in fields(Cost)})
     return (own + lost).as_fields()

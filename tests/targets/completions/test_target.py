@@ -131,7 +131,7 @@ def test_ids_beyond_the_vocabulary_are_never_sent() -> None:
     server = toy("vllm")
     target = remote_target(server, vocab_size=50)
     for context, drafted in (([1, 50], 2), ([1], 50), ([1], -1)):
-        with pytest.raises(PairingError, match="never sent"):
+        with pytest.raises(PairingError, match="Nothing was sent"):
             target.verify(asked(context, [block(drafted)], Sampling(), Rule(), 0))
     assert not server.requests
 
@@ -202,24 +202,24 @@ def test_a_server_that_cannot_after_all_is_asked_in_another_way(without: str, wa
     got = done(events)
     assert got.token_ids == own_run(4, 30).token_ids
     assert target.capabilities.way == then and forgotten == [1]
-    assert got.guarantee.kind == "EXACT" and "failed on the way" in got.guarantee.reason
+    assert got.guarantee.kind == "EXACT" and "failed during the run" in got.guarantee.reason
     assert sum(m.requests or 0 for m in metrics(events)) == len(server.requests) - (without == "refuses")
     target.reset()
     assert target.capabilities.way == then
 
 
 def test_a_sampled_round_that_has_to_be_repeated_is_exact_no_more() -> None:
-    """What was drawn may be why the answer could not be used, and then repeating it favours other draws."""
+    """The answer may be unusable because of the drawn token, and then repeating the draw favours other tokens."""
     server = toy("vllm")
     target = remote_target(server, sampling=Sampling(1.0), api=Sabotaged(server, "scores"))
     got = done(run(DRAFT, target, PROMPT, k=4, max_tokens=30, temperature=1.0))
-    assert got.guarantee.kind == "UNKNOWN" and "repeated" in got.guarantee.reason
+    assert got.guarantee.kind == "UNKNOWN" and "repeat" in got.guarantee.reason
 
 
 def test_a_forced_way_is_not_left_in_silence() -> None:
     server = toy("vllm")
     target = remote_target(server, "scoring", api=Sabotaged(server, "scores", after=0))
-    with pytest.raises(IncapableError, match="failed on the way"):
+    with pytest.raises(IncapableError, match="failed during the run"):
         target.verify(asked(PROMPT, [block(1)], Sampling(), Rule(), 0))
 
 

@@ -1,1 +1,1 @@
-"""The three ways to verify a round, and what can be known of p in each."""
+"""The three ways to verify a round: by scoring, by a batch of prefixes, by generating."""

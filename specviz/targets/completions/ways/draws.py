@@ -1,8 +1,8 @@
-"""Own draws compared: keep a draft token while it is the one that the target drew itself.
+"""Compare the draft with the target's own draws: a draft token is accepted if the target drew the same token.
 
-The rule behind two ways of verifying. It is exact at any setting and needs no probability: every token that is emitted
-was drawn by the target, behind exactly the tokens before it. It accepts Σ p·q where rejection sampling accepts
-Σ min(p, q).
+Two ways of verifying use this rule. It is exact at any setting and needs no probabilities, because the target drew
+every emitted token itself, given exactly the tokens before it. The expected acceptance is Σ p·q; that of rejection
+sampling is Σ min(p, q).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from specviz.targets.completions.reading.texts import token_of, written
 from specviz.targets.completions.values import Choice, Findings, ScoredToken
 from specviz.targets.completions.ways.shown import Lens
 
-#: What servers say when a generation ended by itself.
+#: Finish reasons of servers for a text that the model ended itself.
 ENDINGS = ("stop", "eos", "eos_token", "stop_token", "end_turn")
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A token of the target's own, and what the server told about its position."""
+    """A token that the target drew, and the row of its position if the server gave one."""
 
     token_id: int
     row: ScoredToken | None = None
@@ -31,12 +31,12 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Judged(Verdict):
-    """A verdict, and what the next round has to know.
+    """A verdict, and what the next round needs to know.
 
     Attributes:
-        owed: tokens that the target has drawn behind the emitted ones and that may not be drawn again.
-        prompt_tokens: how long the server counted the prompt, in its own tokens; None where it did not.
-        drawn: how many of its own tokens stand in what is emitted and owed; None where that cannot be told.
+        owed: tokens that the target has drawn after the emitted ones and that must not be drawn again.
+        prompt_tokens: length of the prompt in tokens of the server; None where the server does not count them.
+        drawn: how many tokens of the server the emitted and owed tokens are; None where that is not known.
     """
 
     owed: tuple[int, ...] = field(default=())
@@ -46,26 +46,26 @@ class Judged(Verdict):
 
 @dataclass(frozen=True, slots=True)
 class DrawnBlock:
-    """Decisions of a round, the ids it emits, and what is owed behind them."""
+    """Decisions of a round, the ids that it emits, and the ids that are owed after them."""
 
     decisions: tuple[Decision, ...]
     token_ids: tuple[int, ...]
     owed: tuple[int, ...] = ()
 
     def judged(self, guarantee: Guarantee, rule_ms: float) -> Judged:
-        """As a verdict that has cost nothing yet."""
+        """As a verdict without any cost of calls."""
         return Judged(self.decisions, self.token_ids, guarantee, None, rule_ms, owed=self.owed)
 
 
 def compare(own: Sequence[Draw], candidate: Candidate, lens: Lens) -> DrawnBlock:
-    """Go through draft and own draws side by side.
+    """Compare draft and draws position by position.
 
     Args:
-        own: (n,) draws, n ≥ 1; as many as there are before the target ended its text, K+1 at most.
+        own: (n,) draws of the target; at most K+1, fewer where the target ended its text.
 
     Returns:
-        Accepted tokens, then a correction (and the rest ignored) or a bonus. Where the target's draws end first there
-        is neither: what is left of the draft is ignored.
+        Accepted tokens, then a correction (and the rest ignored) or a bonus. Where there are fewer draws, neither: the
+        rest of the draft is ignored.
     """
     decisions: list[Decision] = []
     for x, q, draw in zip(candidate.token_ids, candidate.q, own, strict=False):
@@ -107,39 +107,39 @@ def _bonus(draw: Draw, lens: Lens) -> Decision:
 
 
 def ended(choice: Choice) -> bool:
-    """Whether the target ended its text by itself."""
+    """Whether the model ended its text itself."""
     return choice.finish_reason in ENDINGS
 
 
 def draws_of(
     choice: Choice, likely: Sequence[int], findings: Findings, tokenizer: Tokenizer, vocab_size: int
 ) -> list[Draw] | None:
-    """The tokens of a continuation one by one; None where only its text is known.
+    """The tokens of a continuation; None where only its text is known.
 
     Args:
-        likely: what the draft has at these positions; where the target's token has exactly the same text, it is that.
+        likely: the draft tokens at these positions. A piece with exactly the text of its draft token gets that id.
 
     Raises:
-        LackingError: the ids, which this server was found to give, are not there.
+        LackingError: the ids are missing, although the probe found that this server gives them.
     """
     ids = choice.token_ids
     if ids is None:
         if findings.ids_out and choice.text:
-            raise LackingError("The answer lacks the ids of what was generated.", "Test the target: specviz doctor.")
+            raise LackingError("The answer lacks the ids of the generated tokens.", "Test the target: specviz doctor.")
         return _by_text(choice, likely, tokenizer, vocab_size)
     rows = choice.rows if len(choice.rows) == len(ids) else (None,) * len(ids)
     return [Draw(i, row) for i, row in zip(ids, rows, strict=True)]
 
 
 def check_written(choice: Choice) -> None:
-    """Refuse a continuation of nothing.
+    """Check that a continuation is not empty.
 
     Raises:
-        AnswerError: nothing was written, and the text does not end there either.
+        AnswerError: it is empty, and the model did not end its text either.
     """
     if not choice.text and not choice.token_ids and not ended(choice):
         raise AnswerError(
-            "The server wrote nothing, and does not say that its text ends there.",
+            "The server wrote nothing, and does not report the end of its text either.",
             "Try again, or test the target: specviz doctor.",
         )
 
@@ -160,24 +160,25 @@ def _by_text(choice: Choice, likely: Sequence[int], tokenizer: Tokenizer, vocab_
 
 
 def pieces_of(choice: Choice) -> tuple[str, ...] | None:
-    """The texts of its tokens, where they add up to the text; a stop token's own may stand behind it."""
+    """The texts of the tokens; None unless together they are the text, or the text and a stop token after it."""
     texts = tuple(row.text for row in choice.rows)
     whole = "".join(texts) == choice.text or (ended(choice) and "".join(texts[:-1]) == choice.text)
     return texts if whole and all(texts) and "\ufffd" not in choice.text else None
 
 
 def stop_id(context_ids: Sequence[int], draft_id: int | None, stop_ids: frozenset[int]) -> int:
-    """The token that ended a text, where the server does not say which.
+    """The token that ended a text, where the server does not give it.
 
-    The draft's, if it proposed an end; else the one that the context last used, as chat templates end a turn with it.
+    It is the draft's token if that is a stop token. Otherwise it is the last stop token in the context, because chat
+    templates end a turn with one.
 
     Raises:
-        AnswerError: no token is known to end a text.
+        AnswerError: the tokenizer has no stop token.
     """
     if not stop_ids:
         raise AnswerError(
-            "The server ended its text, and this tokenizer has no token for that.",
-            "Name the target's own tokenizer (--tokenizer).",
+            "The server ended its text, but this tokenizer has no stop token.",
+            "Name the target's own tokenizer with --tokenizer.",
         )
     if draft_id in stop_ids:
         return draft_id

@@ -1,12 +1,12 @@
-"""Verify a round by letting the target write on by itself: one call, K+1 tokens of its own.
+"""Verify a round by letting the target continue the text: one call that generates K+1 tokens.
 
-The draft is kept while it equals what the target wrote; the first difference is the correction. Exact at any setting,
-with any server that completes a text, and it saves nothing against streaming: the target makes every token one by one.
+A draft token is accepted while it equals the generated one; the first difference is the correction. This is exact at
+any setting and works with every server that completes text. It saves nothing against streaming, because the target
+generates its tokens one after the other.
 
-Where the ids of what was written are known, what stands behind the correction is dropped, and drawn again behind the
-next draft. Where only text is known it is not: where one token of the target's ends and the next begins cannot be told,
-and to drop some texts and keep others, by what they hold, would make these more likely than the target does. All that
-was written is then owed.
+Where the ids of the generated tokens are known, the tokens after the correction are dropped and drawn again in the next
+round. Where only text is known, nothing is dropped: the borders between the target's tokens are unknown, and to drop or
+keep a text depending on its content would change its probability. All tokens after the correction are then owed.
 """
 
 from __future__ import annotations
@@ -42,74 +42,75 @@ from specviz.targets.completions.ways.draws import (
 )
 from specviz.targets.completions.ways.shown import Lens
 
-#: A character is four tokens at most, so among as many ends of tokens in a row one is the end of a character.
+#: A character has at most four tokens. So one of four consecutive tokens ends a character, and three more are enough.
 _EXTRA = 3
-#: Alternatives that are shown of a position.
+#: Number of alternatives that are shown at a position.
 SHOWN = 10
 
-OWN_TEXT = Guarantee("EXACT", "The server writes every token itself; it saves nothing against streaming.")
+OWN_TEXT = Guarantee("EXACT", "The server generates every token itself; this saves nothing against streaming.")
 
 
 def verify(server: Server, round: Round) -> Judged:
-    """One call, or up to three more where prompts go out as text, and the next one would end where no text may end.
+    """One call; up to three more where prompts are sent as text and the next prompt must not end where this one would.
 
-    That is inside a character, and where the text so far would be read as other ids than those that were drawn.
+    A prompt must not end inside a character, nor where the server would encode it as other ids than those drawn.
 
     Raises:
-        RemoteError: no answer, or one that cannot be used.
+        RemoteError: no answer, or an answer that cannot be used.
     """
     settings = in_force(round.sampling, round.rule)
-    asking = _Asking(server, round, settings)
-    reading = _Reading(server, round, server.lens(settings), asking.as_text, asking.as_text and not asking.doubt)
-    asked = len(round.draft.first) + 1
-    answer = first = asking.ask(asked)
+    calls = _Calls(server, round, settings)
+    reading = _Reading(server, round, server.lens(settings), calls.as_text, calls.as_text and not calls.doubt)
+    length = len(round.draft.first) + 1
+    answer = first = calls.generate(length)
     began = time.perf_counter()
-    read = reading.read(answer, asked)
-    for more in range(asked + 1, asked + 1 + _EXTRA):
-        if read.whole or ended(answer.choices[0]) or not asking.room(more):
+    read = reading.read(answer, length)
+    for more in range(length + 1, length + 1 + _EXTRA):
+        if read.whole or ended(answer.choices[0]) or not calls.room(more):
             break
-        answer = asking.ask(more)
+        answer = calls.generate(more)
         began = time.perf_counter()
         read = reading.read(answer, more)
     rule_ms = (time.perf_counter() - began) * 1000
     judged = replace(
         read.block.judged(OWN_TEXT, rule_ms),
-        **asking.cost.as_fields(),
-        prompt_tokens=answer.usage.prompt if asking.as_text else None,
-        drawn=read.drawn if asking.as_text else None,
+        **calls.cost.as_fields(),
+        prompt_tokens=answer.usage.prompt if calls.as_text else None,
+        drawn=read.drawn if calls.as_text else None,
     )
-    doubt = asking.doubt or _redrawn(first.choices[0], answer.choices[0], settings) or read.doubt
+    doubt = calls.doubt or _redrawn(first.choices[0], answer.choices[0], settings) or read.doubt
     return replace(judged, guarantee=Guarantee("UNKNOWN", doubt)) if doubt else judged
 
 
 def in_force(sampling: Sampling, rule: Rule) -> Sampling:
-    """What the target's own tokens are drawn at: under the rule `greedy` it is always the most probable one."""
+    """The sampling settings of the target's own draws. The rule `greedy` always takes the most probable token."""
     return Sampling(0.0) if rule.name == "greedy" or sampling.temperature == 0 else sampling
 
 
 def spare_of(findings: Findings) -> int:
-    """How many tokens more than wanted to ask for, and to drop whatever they are.
+    """How many extra tokens to request, which are always dropped.
 
-    mlx_lm.server keeps what it has read and written, and when a prompt is just that, to the last token, its only
-    worker dies of it, and the server is deaf until somebody starts it again. A plain step would do so every time.
+    mlx_lm.server keeps its last prompt and answer in a cache. When the next prompt is exactly that, its only worker
+    thread dies, and the server answers no more until it is restarted. Without an extra token, every plain step would
+    send such a prompt.
     """
     return 1 if findings.engine == "mlx" and findings.ids_out and findings.same_tokens else 0
 
 
 def top_of(findings: Findings) -> int | None:
-    """How many alternatives to ask for. Several servers say ids only beside log-probabilities."""
+    """How many alternatives to request. Several servers give ids only together with log-probabilities."""
     if not findings.same_tokens:
         return None
     return min(findings.top, SHOWN) or (0 if findings.ids_out else None)
 
 
 def takes_text(findings: Findings) -> bool:
-    """Whether prompts go out as text: ids are not taken, or would be another tokenizer's."""
+    """Whether prompts are sent as text: the server takes no ids, or ours are of another tokenizer."""
     return not findings.ids_in or not findings.same_tokens
 
 
 def _seed(sampling: Sampling, round: Round) -> int | None:
-    """Makes the run repeatable, and lets the same draw be asked for again, only longer."""
+    """Makes the run repeatable. A longer request with the same seed repeats the draw and continues it."""
     return None if sampling.temperature == 0 else int(round.noise.target().integers(2**31))
 
 
@@ -120,11 +121,11 @@ def _redrawn(first: Choice, last: Choice, sampling: Sampling) -> str:
     same = last.text.startswith(text)
     if first.token_ids is not None and last.token_ids is not None:
         same = last.token_ids[: len(first.token_ids)] == first.token_ids
-    return "" if same else "The server draws differently for an equal seed, and a draw had to be repeated."
+    return "" if same else "The server draws other tokens for an equal seed, and a draw had to be repeated."
 
 
-class _Asking:
-    """Calls about one context, and what they cost."""
+class _Calls:
+    """Calls with one context, and their cost."""
 
     def __init__(self, server: Server, round: Round, sampling: Sampling) -> None:
         findings = server.findings
@@ -141,11 +142,11 @@ class _Asking:
                 self.doubt = NOT_FAITHFUL
 
     def room(self, tokens: int) -> bool:
-        """Whether the target's context has room for as many more."""
+        """Whether so many more tokens fit the target's context."""
         limit = self._server.findings.max_context
         return limit is None or self._length + tokens <= limit
 
-    def ask(self, max_tokens: int) -> Answer:
+    def generate(self, max_tokens: int) -> Answer:
         """One continuation of the context."""
         findings = self._server.findings
         request = Request(
@@ -163,12 +164,18 @@ class _Asking:
         return answer
 
 
-NOT_FAITHFUL = "The server takes text, and encoding the text so far gives other ids than those that were drawn."
+NOT_FAITHFUL = "The server takes text, and the text so far is encoded as other ids than those that were drawn."
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """An answer, judged. `whole`: the text that goes out next ends with a character, and is read as the same ids."""
+    """An answer, compared with the draft.
+
+    Attributes:
+        whole: the next prompt, as text, ends at the end of a character and is encoded as the same ids.
+        drawn: see `Judged`.
+        doubt: why the output may not be exact; empty for no reason.
+    """
 
     block: DrawnBlock
     whole: bool
@@ -178,10 +185,10 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Judges an answer against the draft.
+    """Compares an answer with the draft.
 
     Attributes:
-        as_text: prompts go out as text. faithful: this one is read as the ids that it was made of.
+        as_text: prompts are sent as text. faithful: the text of this prompt is encoded as the ids of the context.
     """
 
     server: Server
@@ -192,11 +199,11 @@ class _Reading:
 
     @property
     def block(self) -> Candidate:
-        """What was drafted."""
+        """The candidate."""
         return self.round.draft.first
 
-    def read(self, answer: Answer, asked: int) -> _Read:
-        """By ids where they are known, else by text."""
+    def read(self, answer: Answer, requested: int) -> _Read:
+        """Compare by ids where they are known, otherwise by text."""
         choice, draft = answer.choices[0], self.block.token_ids
         check_written(choice)
         if not self.server.findings.same_tokens:
@@ -205,7 +212,7 @@ class _Reading:
         if draws is None:
             return self._by_text(choice, answer.usage)
         if choice.token_ids is not None:
-            return self._by_ids(draws, choice, asked)
+            return self._by_ids(draws, choice, requested)
         return self._all_owed(self._with_stop(draws, choice), len(draws), choice)
 
     def _with_stop(self, draws: list[Draw], choice: Choice) -> list[Draw]:
@@ -215,12 +222,12 @@ class _Reading:
         likely = draft[at] if at < len(draft) else None
         return [*draws, Draw(stop_id(self.round.context_ids, likely, self.server.stop_ids))]
 
-    def _by_ids(self, draws: list[Draw], choice: Choice, asked: int) -> _Read:
+    def _by_ids(self, draws: list[Draw], choice: Choice, requested: int) -> _Read:
         own = self._with_stop(draws, choice)
         block = compare(own[: len(self.block.token_ids) + 1], self.block, self.lens)
         kept = len(block.token_ids)
-        if len(own) > len(draws) == kept == asked + spare_of(self.server.findings):
-            # The last token that was asked for ended the text, and this tokenizer does not know it for a stop.
+        if len(own) > len(draws) == kept == requested + spare_of(self.server.findings):
+            # The last requested token ended the text, but this tokenizer does not have it as a stop token.
             return _Read(replace(block, owed=(own[-1].token_id,)), True)
         if not self.as_text:
             return _Read(block, True)
@@ -233,9 +240,9 @@ class _Reading:
         return _Read(replace(block, owed=tuple(ids[kept:last])), sound is not None)
 
     def _is_read_back(self, ids: Sequence[int]) -> bool:
-        """Whether the next prompt, as text, is these ids again behind the context; no matter where it is lost already.
+        """Whether the text of context and ids is encoded as the same ids; true if the context already fails at that.
 
-        Two line breaks at the end of a text may be one token, and two once a word follows.
+        Two line breaks at the end of a text can be one token, and two tokens when a word follows.
         """
         if not self.faithful:
             return True
@@ -254,11 +261,11 @@ class _Reading:
         own = self._with_stop([Draw(i) for i in self._ids_of(text.encode())], choice)
         doubt = "" if whole else "The server's text ends inside a character."
         if None in (usage.prompt, usage.completion) and not ended(choice):
-            doubt = doubt or "The server does not count its tokens, so whether it reads its own text back is not known."
+            doubt = doubt or "The server does not count its tokens, so how it encodes its own text is not known."
         return replace(self._all_owed(own, usage.completion, choice, doubt), whole=whole)
 
     def _ids_of(self, data: bytes) -> list[int]:
-        """The draft's own ids for as long as the text is theirs, then the tokenizer's."""
+        """Ids of a text: those of the draft as long as their text matches, then those of the tokenizer."""
         ids, at, tokenizer = [], 0, self.server.tokenizer
         for x in self.block.token_ids:
             if not data.startswith(written(x, tokenizer), at):
@@ -269,6 +276,6 @@ class _Reading:
 
 
 def _completes(before: bytes, text: bytes) -> bool:
-    """Whether text ends where a character does; `before` may itself have begun inside one."""
+    """Whether the text ends at the end of a character; `before` may begin inside one."""
     start = next((i for i, byte in enumerate(before[:4]) if byte & 0xC0 != 0x80), 0)
     return whole_characters(before[start:] + text)

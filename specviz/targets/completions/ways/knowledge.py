@@ -1,42 +1,46 @@
-"""What a few log-probabilities of a row tell about p, and how far off a round's output can be for what they do not.
+"""What a few log-probabilities of a row tell about p, and a bound on the error that the missing ones cause.
 
 A server that scores gives, per position, the N most probable tokens with their log-probabilities at temperature 1.
-The probability of any token after top-k and top-p needs the whole row for its normaliser only, so nearly all is known:
+Only the normaliser of p needs the whole row. The notation:
 
     a    1/T                     P    the N known tokens         m    1 - Σ_P p₁, the tail's mass at temperature 1
     p₁   the row at T = 1        p    p₁ᵃ / Z, the wanted row     c    the least p₁ in P: no tail token has more
-    Z    Σ p₁ᵃ                   p̂    p₁ᵃ / Ẑ, what we take it for
+    Z    Σ p₁ᵃ                   p̂    p₁ᵃ / Ẑ, our estimate of p
     r    Z / Ẑ, so that p̂ = r·p for every token, with one r for the whole row
     n    V - N, tokens in the tail         τ    Σ_tail p, the tail's true share
 
-**The interval of Z.** Σ_tail p₁ᵃ with Σ_tail p₁ = m and 0 ≤ p₁ ≤ c over n tokens. For a > 1 the terms are convex: least
-when spread evenly, n·(m/n)ᵃ (Jensen), most when packed into tokens of c, ⌊m/c⌋·cᵃ + (rest)ᵃ (an even pair can always be
-drawn apart until one of them is 0 or c, and the sum grows). For a < 1 they are concave and the two swap. At a = 1 both
-are m. With Ẑ the middle of [Zlo, Zhi], |r - 1| ≤ e = (Zhi - Zlo)/(Zhi + Zlo). P is always the N best of the row, never
-the token being tested, so r does not depend on what the draft drew.
+**The interval of Z.** Σ_tail p₁ᵃ with Σ_tail p₁ = m and 0 ≤ p₁ ≤ c over n tokens. For a > 1 the terms are convex: the
+sum is least when m is spread evenly, n·(m/n)ᵃ (Jensen), and greatest when it is packed into tokens of c,
+⌊m/c⌋·cᵃ + (rest)ᵃ (moving mass from the smaller of two tokens to the larger, until one of them is 0 or c, increases the
+sum). For a < 1 the terms are concave and the two bounds swap. At a = 1 both are m. With Ẑ in the middle of [Zlo, Zhi],
+|r - 1| ≤ e = (Zhi - Zlo)/(Zhi + Zlo). P is always the N best of the row and never depends on the token being tested, so
+r does not depend on what the draft drew.
 
 **Thinning alone.** Keep x ~ q with min(1, p̂/q); else draw y ~ p (the server's own samples) until one passes with
 probability (1 - q/p̂)⁺. With g = (p̂ - q)⁺, S = Σ g and R = Σ (q - p̂)⁺ = S + 1 - r, the output is
 out = min(q, p̂) + R·g/S = p̂ - g + R·g/S, so out - p = (r - 1)·p + (1 - r)·g/S and the total variation is
-½Σ|out - p| ≤ |r - 1| ≤ e. It is 0 for r = 1. A refusal needs r/S samples and happens with R: one per tested position.
+½Σ|out - p| ≤ |r - 1| ≤ e. It is 0 for r = 1. A rejection has probability R and needs r/S samples on average, so a
+tested position needs one on average where r = 1.
 
-**The N best first.** A virtual sample is drawn here: from P by p̂, and with the rest, C = (1 - Σ_P p̂)⁺, a sample of the
-server's from outside P; then it is thinned the same way. Its masses v are p̂ on P and C·p/τ in the tail, in sum 1. For
-any masses v = κ·p̂ with f = κ·g, S' = Σ f, D⁺ = Σ (κ-1)⁺p̂ and D⁻ = Σ (1-κ)⁺p̂, so that D⁺ - D⁻ = 1 - r:
+**The N best first.** A virtual sample is drawn here: from P by p̂, or, with the remaining probability
+C = (1 - Σ_P p̂)⁺, a sample of the server from outside P. Then it is thinned in the same way. Its masses v are p̂ on P
+and C·p/τ in the tail; their sum is 1. For any masses v = κ·p̂ with f = κ·g, S' = Σ f, D⁺ = Σ (κ-1)⁺p̂ and
+D⁻ = Σ (1-κ)⁺p̂, so that D⁺ - D⁻ = 1 - r:
     out - p = (r - 1)·p + (R·κ/S' - 1)·g        R - S' = (1 - r) - Σ (κ-1)·g, which lies in [-D⁻, D⁺]
 For r ≤ 1 the total variation is the sum of the negative parts: 1 - r of the first term, and of the second
 (1-κ)⁺g + (1 - R/S')⁺κ·g, in sum D⁻ + (S' - R)⁺ ≤ 2D⁻. For r > 1 it is the sum of the positive parts, r - 1 and at most
 2D⁺. So it is at most |r - 1| + 2·min(D⁺, D⁻). Here κ is 1 on P, and in the tail one constant: one of D⁺ and D⁻ is 0,
 also where C was cut at 0, and **the total variation is at most |r - 1| ≤ e**, 0 for r = 1.
-The draws from P that end nowhere need not be made: before the server is asked, P delivers with A/(A + C), A = Σ_P g,
-and then by g.
+Draws from P that thinning would drop need not be made: with A = Σ_P g, the next sample is from P with probability
+A/(A + C), and then drawn by g. No call is needed for it.
 
-**Giving up.** With r = 1 both loops end, and giving up is for a share that is lost in rounding, or for a server whose
-samples cannot be from its row. With r ≠ 1 they need not end: S or τ may be 0.
-When H own samples lie in P, the next one is taken wherever it lies: with h = (1 - τ)ᴴ, C·h·(1-τ) of v moves from the
-tail to P. Then min(D⁺, D⁻) ≤ τ·h, since C ≤ τ + (1 - r)⁺; so 2τh is added.
-After J looks at the tail an own sample stands unthinned. Alone that would be off by S (out - p = S·p - g), where
-S - S' = Σ (1-κ)·g ≤ D⁻ ≤ (r - 1)⁺ + τh; it comes with probability ≤ (1 - S')ᴶ, so S'(1 - S')ᴶ ≤ 1/2.7J is added.
+**Giving up.** With r = 1 both loops end; a limit is needed only for a share that is lost in rounding, or for a server
+whose samples contradict its row. With r ≠ 1 the loops need not end, because S or τ may be 0.
+After H samples of the server in P, the next one is taken wherever it lies: with h = (1 - τ)ᴴ, C·h·(1-τ) of v moves from
+the tail to P. Then min(D⁺, D⁻) ≤ τ·h, since C ≤ τ + (1 - r)⁺; so 2τh is added.
+After J looks at the tail, a sample of the server is used without thinning. Alone this would have the error S
+(out - p = S·p - g), where S - S' = Σ (1-κ)·g ≤ D⁻ ≤ (r - 1)⁺ + τh. It happens with probability ≤ (1 - S')ᴶ, so
+S'(1 - S')ᴶ ≤ 1/2.7J is added.
 """
 
 from __future__ import annotations
@@ -50,15 +54,15 @@ import numpy as np
 from specviz.core.sampling import Floats, Ids, Row
 from specviz.core.settings import Sampling
 
-#: What single precision leaves uncertain in a sum of probabilities.
+#: Rounding error of single precision in a sum of probabilities.
 ROUNDING = 2e-6
-#: Log-probabilities nearer than this are a tie: another order of summation may turn them round.
+#: Log-probabilities that differ by less are a tie: another order of summation can reverse them.
 TIE = 1e-6
 #: H where r is not known to be 1.
 HOLD = 128
-# e⁻³⁷ is the rounding of a double: what is rarer than this does not happen.
+# e⁻³⁷ is about the rounding error of a double. A rarer event is taken for impossible.
 _NEVER = 37
-# A share below this is not waited for to the end: what that changes is below the rounding of log-probabilities.
+# A loop may give up on a share below this: the effect is below the rounding of log-probabilities.
 _RARE = 1e-4
 
 
@@ -67,9 +71,9 @@ class Known:
     """What is known of p at one position.
 
     Attributes:
-        ids: (N,) P, best first. probs: (N,) their p̂, 0 for those that top-k or top-p leave out.
-        tail: C, what p̂ leaves for all other tokens; 0 where they are left out, or too few to matter.
-        error: e; 0 where p̂ is p.
+        ids: (N,) P, most probable first. probs: (N,) their p̂, 0 for those that top-k or top-p cut off.
+        tail: C, the share of all other tokens; 0 where they are cut off, or their share is below the rounding.
+        error: e; 0 where p̂ = p.
         tail_low, tail_high: bounds of τ.
         power, log_z: a and ln Ẑ.
     """
@@ -84,10 +88,10 @@ class Known:
     log_z: float = 0.0
 
     def prob(self, token_id: int, logprob: float | None) -> float:
-        """p̂ of any token; `logprob` is its own at temperature 1, and is used where it is not in P.
+        """p̂ of any token. `logprob`, its log-probability at temperature 1, is needed only for a token outside P.
 
         Raises:
-            ValueError: the token is in the tail, and without a log-probability.
+            ValueError: the token is in the tail, and `logprob` is None.
         """
         at = np.flatnonzero(self.ids == token_id)
         if len(at):
@@ -95,29 +99,29 @@ class Known:
         if self.tail == 0:
             return 0.0
         if logprob is None:
-            raise ValueError(f"token {token_id} is none of the best, and comes without a log-probability")
+            raise ValueError(f"token {token_id} is none of the most probable ones, and comes without a log-probability")
         return exp(min(0.0, self.power * logprob - self.log_z))
 
     def looks(self, refused: float = 0.0) -> int:
-        """J: how often the tail is looked at before an own sample stands.
+        """J: the number of looks at the tail before a sample is used without thinning.
 
         Args:
-            refused: q(x) - p̂(x) of the token that was refused; a look ends with at least this probability, if r is 1.
+            refused: q(x) - p̂(x) of the rejected token; if r is 1, a look succeeds with at least this probability.
         """
         return ceil(4 / self.error) if self.error else ceil(_NEVER / max(refused, _RARE))
 
     @property
     def patience(self) -> int:
-        """H: how many own samples may lie in P before the next one is taken wherever it lies."""
+        """H: how many samples may lie in P before the next one is taken wherever it lies."""
         return HOLD if self.error else ceil(_NEVER / max(self.tail, _RARE))
 
     def refutes(self, share: float) -> bool:
-        """Whether samples among which nothing of a share was found cannot be from this row."""
+        """Whether the absence of this share among many samples shows that they are not from this row."""
         return self.error == 0 and share >= _RARE
 
     @property
     def slack(self) -> float:
-        """What giving up can cost, in total variation: 2τh + 1/2.7J."""
+        """Bound on the error of giving up, in total variation: 2τh + 1/2.7J."""
         if self.error == 0:
             return 0.0
         share = min(max(1 / (HOLD + 1), self.tail_low), self.tail_high)  # where share·(1-share)ᴴ is greatest
@@ -125,25 +129,25 @@ class Known:
 
     @property
     def epsilon(self) -> float:
-        """How far the token that stands at this position can be from the target's own: total variation, at most."""
+        """Bound on the error of the distribution of the token at this position, in total variation."""
         return min(1.0, self.error + self.slack)
 
 
 def know(
     ids: Sequence[int], logprobs: Sequence[float], sampling: Sampling, vocab_size: int, *, whole: bool = True
 ) -> Known | None:
-    """What the best tokens of a row tell about p under these settings.
+    """What the most probable tokens of a row tell about p at these settings.
 
-    The N best must be those of the row, whatever token was scored: see the head of this file.
+    They must be the N best of the row, independent of the token that was scored: see the head of this file.
 
     Args:
-        ids, logprobs: (N,) best first, natural log at temperature 1.
-        vocab_size: V; an upper bound is one too.
-        whole: no token that is missing is more probable than one that is there.
+        ids, logprobs: (N,) most probable first, natural log at temperature 1.
+        vocab_size: V, or an upper bound of it.
+        whole: no missing token is more probable than a listed one.
 
     Returns:
-        None where it is undecided which tokens top-k or top-p keep. That depends on the row alone, never on a drawn
-        token, so the target's own draw can decide such a position without a bias.
+        None where it is not certain which tokens top-k or top-p keep. That depends on the row alone and not on a drawn
+        token, so the target's own draw can decide at such a position without bias.
     """
     known, best = np.asarray(ids, dtype=np.int64), np.asarray(logprobs, dtype=np.float64)
     if sampling.temperature == 0:
@@ -195,16 +199,16 @@ def _spread(mass: float, top: float, power: float, n: int) -> float:
 
 def _packed(mass: float, cap: float, top: float, power: float) -> float:
     if mass <= 0 or cap <= 0:
-        return 0.0  # a row whose listed tokens are impossible has nothing behind them
+        return 0.0  # if the least probable listed token is impossible, so are all others
     full = floor(mass / cap)
     rest = mass - full * cap
     return full * exp(power * (log(cap) - top)) + (exp(power * (log(rest) - top)) if rest > 0 else 0.0)
 
 
 def _kept(best: Floats, weights: Floats, tail: tuple[float, float], sampling: Sampling, vocab_size: int) -> int | None:
-    """How many of the best tokens top-k and top-p keep; `vocab_size` for all, None where it cannot be told.
+    """How many of the most probable tokens top-k and top-p keep; `vocab_size` for all, None where it is not certain.
 
-    top-p counts shares of what top-k has left. Which of two tied tokens falls to a cut is the server's own affair.
+    top-p applies to the shares after top-k. Which of two tied tokens a cut removes depends on the server.
     """
     limit = sampling.top_k if 0 < sampling.top_k < vocab_size else vocab_size
     inside = float(weights.sum())
@@ -219,7 +223,7 @@ def _kept(best: Floats, weights: Floats, tail: tuple[float, float], sampling: Sa
 
 
 def _nucleus(weights: Floats, total: float, top_p: float, limit: int) -> int | None:
-    """How many tokens it takes to reach a share; None where too few are known, or rounding decides."""
+    """How many tokens reach the share `top_p`; None where too few tokens are known, or rounding would decide."""
     if top_p >= 1:
         return limit
     shares = np.cumsum(weights) / total
@@ -232,17 +236,17 @@ def _nucleus(weights: Floats, total: float, top_p: float, limit: int) -> int | N
 
 
 def keeps(p: float, q: float) -> float:
-    """With what probability a draft token stays, min(1, p/q)."""
+    """The probability of accepting a draft token, min(1, p/q)."""
     return 1.0 if p >= q else p / q
 
 
 def passes(p: float, q: float) -> float:
-    """With what probability a sample from p stands for the residual, (1 - q/p)⁺."""
+    """The probability of using a sample from p as one from the residual, (1 - q/p)⁺."""
     return 1 - q / p if p > q else 0.0
 
 
 def left(known: Known, q: Row | None) -> Floats:
-    """(N,) what the residual has on P, (p̂ - q)⁺; without a q, p̂ itself."""
+    """(N,) the residual on P, (p̂ - q)⁺; without a q, p̂ itself."""
     if q is None:
         return known.probs
     return np.maximum(known.probs - [q.prob(int(i)) for i in known.ids], 0.0)

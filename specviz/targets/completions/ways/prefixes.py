@@ -1,10 +1,11 @@
-"""Verify a round with a batch of prefixes: one call with [C, C+d1, …, C+d1…dK] and a single token behind each.
+"""Verify a round with a batch of prefixes: one call with [C, C+d1, …, C+d1…dK], which draws one token after each.
 
-The target draws every one of them itself, at the wanted settings and under the given draft. The first that differs from
-the draft is the correction, the last row is the bonus. Exact at any setting, and no log-probability is needed.
+The target draws every token itself, at the settings of the run and given the draft tokens before it. The first token
+that differs from the draft is the correction; the last one is the bonus. This is exact at any setting and needs no
+log-probabilities.
 
-No seed goes with a batch: a server may seed each row alike. Rows that are drawn with the same noise depend on each
-other, and what is kept in one row then says something about the draw of the next.
+A batch is sent without a seed, because a server may use the same seed for each row. Rows with the same noise depend on
+each other: acceptance in one row would change the distribution of the next.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from specviz.targets.completions.ways.generating import NOT_FAITHFUL, in_force, 
 from specviz.targets.completions.ways.shown import Lens
 
 OWN_DRAWS = Guarantee(
-    "EXACT", "The server draws every token itself at these settings; a draft token is kept where it is the same."
+    "EXACT", "The server draws every token itself at these settings; a draft token is accepted if it is the same."
 )
 
 
@@ -43,7 +44,7 @@ def verify(server: Server, round: Round) -> Judged:
     """One call of K+1 prompts.
 
     Raises:
-        RemoteError: no answer, or one that cannot be used.
+        RemoteError: no answer, or an answer that cannot be used.
     """
     settings, findings = in_force(round.sampling, round.rule), server.findings
     prompts, doubt = _prompts(server, round)
@@ -65,9 +66,10 @@ def verify(server: Server, round: Round) -> Judged:
 
 
 def _prompts(server: Server, round: Round) -> tuple[tuple[Prompt, ...], str]:
-    """The context, then each prefix of the draft behind it; and why they may not be what they should be.
+    """The context with each prefix of the draft after it, and why the output may not be exact (empty for no reason).
 
-    As text they end before the first that the server would read as other ids: a draft behind it is not judged.
+    Prompts that are sent as text stop before the first one that the server would encode as other ids. The draft tokens
+    from there on are not verified.
     """
     draft = round.draft.first.token_ids
     prefixes = [(*round.context_ids, *draft[:i]) for i in range(len(draft) + 1)]
@@ -94,7 +96,7 @@ def _judge(choices: Sequence[Choice], server: Server, round: Round, lens: Lens) 
 def _first(
     choice: Choice, likely: Sequence[int], behind: Sequence[int], server: Server
 ) -> tuple[Draw, tuple[int, ...]]:
-    """The token drawn behind one prefix, and ids that follow it for certain."""
+    """The token that was drawn after one prefix, and the ids that certainly follow it."""
     tokenizer, vocab_size, stop_ids = server.tokenizer, server.vocab_size, server.stop_ids
     check_written(choice)
     draws = draws_of(choice, likely, server.findings, tokenizer, vocab_size)
@@ -107,6 +109,6 @@ def _first(
     if likely and written(likely[0], tokenizer) == choice.text.encode():
         return Draw(likely[0]), end
     if REPLACEMENT in choice.text:
-        raise LackingError("The server gives part of a character as text.", "Test the target: specviz doctor.")
+        raise LackingError("The text of the answer is part of a character.", "Test the target: specviz doctor.")
     first, *rest = ids_of(choice.text.encode(), tokenizer, vocab_size)
     return Draw(first), (*rest, *end)

@@ -1,8 +1,8 @@
-"""Verify a round by the log-probabilities of the draft's tokens: rejection sampling through one call.
+"""Verify a round by the log-probabilities of the draft tokens: rejection sampling with one call.
 
-The call scores the draft and draws one token behind it, which is the bonus. What takes the place of a refused token
-comes from the row's best tokens where they decide, else from samples of the target's own; `knowledge` says how, and
-how exact that is. Only a refusal whose place the best tokens do not fill costs another request.
+The call scores the draft and draws one token after it, which is the bonus. The replacement of a rejected token is drawn
+from the most probable tokens of the row where these suffice, and otherwise from samples of the target. `knowledge`
+explains how, and how exact this is. Another request is needed only where the most probable tokens do not suffice.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from specviz.targets.completions.ways.draws import draws_of, ended, stop_id
 from specviz.targets.completions.ways.knowledge import Known, keeps, know
 from specviz.targets.completions.ways.thinning import OwnSamples, TargetSample, refill
 
-#: The N that is asked for: what servers give without being asked to raise their limit.
+#: N, the number of most probable tokens to request: what servers give with their default limits.
 BEST = 20
-# Servers score more tokens than a tokenizer names: their rows are padded.
+# The rows of servers are padded: they have more tokens than the tokenizer.
 _PADDING = 1.01
 
 
 def verify(server: Server, round: Round) -> Verdict:
-    """Score a block, and decide it position by position until the first refusal.
+    """Score a block, then decide position by position until the first rejection.
 
     Args:
         server: takes ids.
-        round: its target stream gives u, what is drawn from the row's best tokens, and the seed of the one call.
+        round: its target stream gives u, the draws from the most probable tokens, and the seed of the call.
 
     Raises:
-        IncapableError: the rule or the settings need what this way or this server cannot give.
-        AnswerError: an answer contradicts itself, or lacks what was asked for.
+        IncapableError: the rule or the settings need more than this way or this server can give.
+        AnswerError: an answer contradicts itself, or lacks what was requested.
     """
     check(server.findings, round.sampling, round.rule)
     return _Scoring(server, round).verdict()
 
 
 def check(findings: Findings, sampling: Sampling, rule: Rule) -> None:
-    """Whether a round can be verified in this way at all.
+    """Check that a round can be verified in this way.
 
     Raises:
-        IncapableError: it cannot; says why.
+        IncapableError: it cannot; the message says why.
     """
     if rule.name == "deterministic":
         raise IncapableError("The rule deterministic compares the target's own draws, which scoring does not make.")
@@ -62,16 +62,16 @@ def check(findings: Findings, sampling: Sampling, rule: Rule) -> None:
     if _greedy(sampling, rule) and not findings.top:
         raise IncapableError("The server does not say which token is the most probable one.")
     if 0 < min(findings.top, BEST) < sampling.top_k and not _greedy(sampling, rule):
-        # Each position could still be left to the target's own draw, but then one call does for all: prefixes.
+        # The target could draw at each position, but a batch of prefixes does that in one call.
         raise IncapableError(
-            f"The server tells the {min(findings.top, BEST)} most probable tokens, and top-k keeps {sampling.top_k}.",
-            "Lower top-k, or verify by another way: auto finds one.",
+            f"The server gives the {min(findings.top, BEST)} most probable tokens, but top-k keeps {sampling.top_k}.",
+            "Lower top-k, or choose another verification, such as auto.",
         )
     unclear = findings.after_temperature is None or (findings.after_temperature and not findings.top)
     if rule.name == "probabilistic" and sampling.temperature not in (0, 1) and unclear:
         raise IncapableError(
             "It is not known whether the server's log-probabilities are before or after the temperature.",
-            "Temperature 0 and 1 need no answer to that.",
+            "Use temperature 0 or 1, where this makes no difference, or choose another verification, such as auto.",
         )
 
 
@@ -81,10 +81,11 @@ def _greedy(sampling: Sampling, rule: Rule) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What the server says about one position.
+    """What the server gave for one position.
 
     Attributes:
-        best: its N best tokens. known: what they tell; None where it is undecided which tokens the settings keep.
+        best: the N most probable tokens. known: what they tell about p; None where it is not certain which tokens top-k
+            and top-p keep.
         shown: for the alternatives: `known`, or the row before top-k and top-p.
     """
 
@@ -96,7 +97,7 @@ class _View:
         return next((b.logprob for b in self.best if b.token_id == token_id), None)
 
     def prob(self, token_id: int) -> float | None:
-        """What p gives a token after the settings, where the best ones tell it."""
+        """The p of a token after the sampling settings; None where the most probable tokens do not give it."""
         if self.known is None or (self.known.tail > 0 and token_id not in self.known.ids):
             return None
         return self.known.prob(token_id, None)
@@ -111,7 +112,7 @@ class _View:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """A position as the rule left it; p and acceptance None where the target's own draw decided."""
+    """The result of the rule at one position; p and acceptance are None where a draw of the target decided."""
 
     kept: bool
     final: TargetSample
@@ -127,8 +128,8 @@ class _Scoring:
         self._context, self._block = round.context_ids, round.draft.first
         self._sampling, self._rule, self._rng = round.sampling, round.rule, round.noise.target()
         self._n = min(server.findings.top, BEST)
-        # A drawn bonus would make greedy text half sampled.
-        self._asked = Sampling() if _greedy(round.sampling, round.rule) else round.sampling
+        # Greedy text needs a greedy bonus too.
+        self._requested = Sampling() if _greedy(round.sampling, round.rule) else round.sampling
         self._cost, self._waited_s = Cost(), 0.0
         self._draws: dict[int, TargetSample] = {}
 
@@ -142,7 +143,7 @@ class _Scoring:
         epsilon = 0.0
         for position, (row, view) in enumerate(zip(rows, views, strict=True)):
             outcome = self._decide(position, row, views)
-            # The choice between the row and the target's own draw was the row's, so the latter is exact.
+            # Whether the target's own draw decides depends on the row alone, so such a position is exact.
             epsilon = max(epsilon, view.known.epsilon if view.known else 0.0)
             decisions.append(self._decision(position, row, view, outcome))
             if not outcome.kept:
@@ -173,13 +174,13 @@ class _Scoring:
     def _request(self, *prompts: tuple[int, ...], top: int = 0, samples: int = 1) -> Request:
         return Request(
             prompts=prompts,
-            temperature=self._asked.temperature,
-            top_k=self._asked.top_k,
-            top_p=self._asked.top_p,
+            temperature=self._requested.temperature,
+            top_k=self._requested.top_k,
+            top_p=self._requested.top_p,
             samples=samples,
-            # Some servers take 0 for "none at all".
+            # Some servers give no log-probabilities at all for 0.
             top=max(1, top),
-            # Rows that share a seed may share their noise.
+            # Rows with the same seed may have the same noise.
             seed=int(self._rng.integers(2**31)) if samples == len(prompts) == 1 else None,
         )
 
@@ -191,7 +192,7 @@ class _Scoring:
         return self._call(request)[0]
 
     def _own(self, position: int, known: Known | None) -> OwnSamples:
-        """Samples of the target's behind the context and the first draft tokens."""
+        """Samples of the target after the context and the first draft tokens."""
         prompt = self._context + self._block.token_ids[:position]
 
         def ask(n: int) -> list[TargetSample]:
@@ -201,7 +202,7 @@ class _Scoring:
         return OwnSamples(ask)
 
     def _targets_own(self, position: int, views: Sequence[_View]) -> TargetSample:
-        """The target's draw where the row does not decide, together with those that later positions will need."""
+        """The target's draw where the row does not suffice; one call draws for all later positions of that kind too."""
         if position not in self._draws:
             open_ = [i for i in range(position, len(views)) if views[i].known is None]
             open_ = open_ if self._findings.batch else [position]
@@ -234,7 +235,7 @@ class _Scoring:
             return row.logprob
         if known is None or not len(known.ids) or self._cut() or not self._findings.after_temperature:
             return None
-        # Both rows are of one position: the best token, known in both, gives the difference in normalisers.
+        # Both rows are of the same position. The best token is in both, so it gives the difference of the normalisers.
         best = int(known.ids[0])
         here = next((b.logprob for b in row.top if b.token_id == best), None)
         if here is None:
@@ -243,13 +244,13 @@ class _Scoring:
         return float(min(0.0, first + (row.logprob - here) / known.power))
 
     def _cut(self) -> bool:
-        return self._asked.top_k > 0 or self._asked.top_p < 1
+        return self._requested.top_k > 0 or self._requested.top_p < 1
 
     def _is_raw(self) -> bool:
-        """Whether generated rows are at temperature 1, with nothing cut."""
-        if self._asked.temperature == 0 or self._findings.after_temperature is False:
+        """Whether generated rows are at temperature 1, before top-k and top-p."""
+        if self._requested.temperature == 0 or self._findings.after_temperature is False:
             return True
-        return self._asked.temperature == 1 and not self._cut()
+        return self._requested.temperature == 1 and not self._cut()
 
     def _view(self, top: Sequence[Likely]) -> _View:
         best = tuple(top[: self._n])
@@ -291,7 +292,7 @@ class _Scoring:
         _drawn_with(x, q)
         return _Outcome(x == best, TargetSample(best), p, float(x == best), float(self._rng.random()))
 
-    # What is recorded.
+    # What is recorded of a decision.
 
     def _decision(self, position: int, row: ScoredToken, view: _View, outcome: _Outcome) -> Decision:
         x, final = self._block.token_ids[position], outcome.final
@@ -349,12 +350,12 @@ class _Scoring:
 def _drawn_with(x: int, q: Row) -> float:
     qx = q.prob(x)
     if qx <= 0:
-        raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from the q that came with it")
+        raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from its own q")
     return qx
 
 
 def _overlap(known: Known | None, q: Row, prob: Callable[[int], float | None]) -> float | None:
-    """Σ min(p, q), where the server told p exactly of every token that both sides can give."""
+    """Σ min(p, q); None where p is not known exactly for every token that both sides can draw."""
     if known is None or known.error:
         return None
     ids = known.ids if known.tail == 0 else np.flatnonzero(q.probs) if q.ids is None else q.ids[q.probs > 0]
@@ -373,11 +374,11 @@ def _guarantee(rule: Rule, sampling: Sampling, epsilon: float) -> Guarantee:
         return Guarantee("EXACT", "Temperature 0: every token is the target's most probable one.")
     if epsilon == 0:
         return Guarantee(
-            "EXACT", "Rejection sampling with the target's own probabilities; what it lacks is drawn by the target."
+            "EXACT", "Rejection sampling with the target's own probabilities; the target draws what they do not cover."
         )
     return Guarantee(
         "BOUNDED",
-        f"At temperature {sampling.temperature:g} the best tokens do not tell the target's normaliser; a token's "
-        f"distribution is off by at most {epsilon:.2g} (total variation).",
+        f"At temperature {sampling.temperature:g} the most probable tokens do not give the target's exact normaliser. "
+        f"The error of a token's distribution is at most {epsilon:.2g} (total variation).",
         epsilon,
     )

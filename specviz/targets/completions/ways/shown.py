@@ -1,4 +1,4 @@
-"""What the few log-probabilities of a row tell the reader. Nothing is decided by them in the ways that draw."""
+"""Probabilities to show, from the few log-probabilities of a row. `generating` and `prefixes` decide without."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Lens:
     """How to read rows of generated tokens.
 
     Attributes:
-        sampling: what they were drawn at.
-        raw: their log-probabilities are before temperature, top-k and top-p.
-        drawn: they are those of the distribution that was drawn from.
+        sampling: the settings that the tokens were drawn at.
+        raw: the log-probabilities are those before temperature, top-k and top-p.
+        drawn: the log-probabilities are those of the distribution that the tokens were drawn from.
     """
 
     sampling: Sampling
@@ -31,7 +31,7 @@ class Lens:
 
     @classmethod
     def of(cls, findings: Findings, sampling: Sampling, vocab_size: int, tokenizer: Tokenizer) -> Lens:
-        """Greedy rows are raw everywhere; at temperature 1 without truncation before and after are the same."""
+        """Rows at temperature 0 are raw everywhere. At temperature 1 without top-k and top-p, both kinds are equal."""
         after, plain = findings.after_temperature, sampling.top_k == 0 and sampling.top_p >= 1.0
         same = sampling.temperature == 1 and plain
         raw = after is False or sampling.temperature == 0 or same
@@ -45,7 +45,7 @@ class Lens:
         """Probability of a token after the settings, where it is known for certain.
 
         Args:
-            own_id: what the target drew; at temperature 0 nothing else has any.
+            own_id: the token that the target drew; at temperature 0 its probability is 1, and all others have 0.
         """
         if self.sampling.temperature == 0:
             return float(token_id == own_id)
@@ -53,7 +53,7 @@ class Lens:
         return None if value is None else min(1.0, math.exp(value))
 
     def alternatives(self, row: ScoredToken | None, own_id: int) -> tuple[Alternative, ...]:
-        """The row's best tokens, with probabilities as near as so few tell them."""
+        """The most probable tokens of the row, with their probabilities as well as so few tokens give them."""
         if row is None or not self.raw:
             return ()
         best = [(t.token_id, t.logprob) for t in row.top if t.token_id is not None and t.token_id < self.vocab_size]
@@ -64,7 +64,7 @@ class Lens:
         )
 
     def _probs(self, best: Sequence[tuple[int, float]], own_id: int) -> list[float]:
-        """(n,) after the settings; before top-k and top-p, where the row does not say what they keep."""
+        """(n,) after the sampling settings; without top-k and top-p where it is not certain which tokens they keep."""
         if self.sampling.temperature == 0:
             return [float(token_id == own_id) for token_id, _ in best]
         ids, logprobs = [i for i, _ in best], [value for _, value in best]

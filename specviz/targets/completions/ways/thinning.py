@@ -1,6 +1,6 @@
-"""A token in place of a refused one, from the row's best tokens and samples of the target's own.
+"""The replacement of a rejected token, from the most probable tokens of the row and from samples of the target.
 
-The algorithm and what it may cost are at the head of `knowledge`.
+The docstring of `knowledge` has the algorithm and the bound on its error.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from specviz.core.errors import AnswerError
 from specviz.core.sampling import Row, draw
 from specviz.targets.completions.ways.knowledge import Known, left, passes
 
-#: Samples in the first request for a position, and in any: what servers take without being asked to raise a limit.
+#: Samples in the first request for a position, and in any request: what servers accept with their default limits.
 FIRST, MOST = 32, 128
-#: Samples for one position, at most. Where r is 1 a tested position needs one on average, so by Markov's inequality
-#: what this changes is at most 1 in LIMIT, less than what log-probabilities are rounded to.
+#: The most samples for one position. Where r is 1, a tested position needs one sample on average. So by Markov's
+#: inequality the limit changes the distribution by at most 1/LIMIT, less than the rounding of log-probabilities.
 LIMIT = 500_000
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSample:
-    """A token that the target drew by itself; `logprob` is its own at temperature 1, where it can be known."""
+    """A token that the target drew; `logprob` is its log-probability at temperature 1, None where it is not known."""
 
     token_id: int
     logprob: float | None = None
@@ -33,10 +33,10 @@ class TargetSample:
 
 @dataclass(slots=True)
 class OwnSamples:
-    """Independent samples of the target's behind one context, asked for in batches.
+    """Independent samples of the target after one context, requested in batches.
 
     Attributes:
-        ask: n → n samples. used: how many were looked at.
+        ask: requests n samples. used: how many were taken from here.
     """
 
     ask: Callable[[int], list[TargetSample]]
@@ -45,14 +45,14 @@ class OwnSamples:
     _last: int = 0
 
     def next(self, share: float = 1.0) -> TargetSample:
-        """One more, as the target drew it.
+        """The next sample.
 
         Args:
-            share: of the samples that will do; a batch is large enough that one of it most likely does.
+            share: of all samples, those that are suitable. A batch most likely has a suitable one.
         """
         if not self._waiting:
             size = min(MOST, 2 * self._last) if self._last else FIRST
-            # Three times 1/share: with e⁻³ none of the batch will do.
+            # With 3/share samples, the probability that none of them is suitable is e⁻³.
             size = min(size, ceil(3 / share)) if share < 1 else 1
             self._waiting.extend(self.ask(size))
             self._last = size
@@ -63,13 +63,13 @@ class OwnSamples:
 def refill(
     known: Known, q: Row | None, own: OwnSamples, rng: np.random.Generator, refused: float = 0.0
 ) -> TargetSample:
-    """A draw from norm((p - q)⁺), or from p where there is no q; exact as far as p̂ is.
+    """A draw from norm((p - q)⁺), or from p where there is no q; as exact as p̂ is.
 
     Args:
-        refused: q(x) - p̂(x) of the token that was refused, if one was: a look ends at least with this probability.
+        refused: q(x) - p̂(x) of the rejected token, if there is one; each look succeeds at least with this probability.
 
     Raises:
-        AnswerError: the samples cannot come from the row that the server told.
+        AnswerError: the samples contradict the row that the server gave.
     """
     weights = left(known, q)
     inside = float(weights.sum())
@@ -79,19 +79,19 @@ def refill(
     for _ in range(looks):
         if known.tail == 0 or rng.random() * (inside + known.tail) < inside:
             return TargetSample(int(known.ids[draw(weights, rng)]))
-        # Without a P every sample lies outside, and what decides is whether it passes.
+        # If P is empty, every sample lies outside P, and a sample is suitable if it passes.
         sample = _outside(known, own, known.tail if len(known.ids) else min(1.0, max(refused, 1 / FIRST)))
         if q is None or rng.random() < passes(known.prob(sample.token_id, sample.logprob), q.prob(sample.token_id)):
             return sample
         if own.used >= LIMIT:
             return own.next()
     if known.refutes(refused):
-        raise _contradiction(f"a draft token was refused for being too probable, and none of {looks} samples is rarer")
+        raise _contradiction(f"a draft token was rejected, but none of {looks} samples can replace it")
     return own.next()
 
 
 def _outside(known: Known, own: OwnSamples, share: float) -> TargetSample:
-    """The next own sample that is none of P; after many, one that may be."""
+    """The next sample that is not in P; after many samples in P, the next one wherever it lies."""
     best = set(known.ids.tolist())
     for _ in range(known.patience):
         sample = own.next(share)
@@ -99,7 +99,7 @@ def _outside(known: Known, own: OwnSamples, share: float) -> TargetSample:
             return sample
     if known.refutes(known.tail):
         raise _contradiction(
-            f"{known.tail:.1%} should be none of its {len(best)} best tokens, and of {known.patience} none was"
+            f"{known.tail:.1%} of them should be outside its {len(best)} best tokens, but none of {known.patience} was"
         )
     return own.next()
 
@@ -107,6 +107,6 @@ def _outside(known: Known, own: OwnSamples, share: float) -> TargetSample:
 def _contradiction(what: str) -> AnswerError:
     return AnswerError(
         f"The server's samples do not fit its log-probabilities: {what}.",
-        "It may apply sampling settings of its own (top_k, top_p, min_p, penalties): switch them off there, or verify "
-        "by prefixes.",
+        "The server may apply sampling settings of its own (top_k, top_p, min_p, penalties). Switch them off there, or "
+        "verify by prefixes.",
     )

@@ -1,4 +1,4 @@
-"""The target writes on by itself; what it wrote is compared."""
+"""The target continues the text, and the draft is compared with it."""
 
 from collections.abc import Sequence
 
@@ -49,7 +49,7 @@ def statuses(verdict: Judged) -> list[str]:
 
 @pytest.mark.parametrize("dialect", ["vllm", "mlx", "generates"])
 def test_sampled_output_is_distributed_as_the_targets(dialect: str) -> None:
-    """Two tokens of each round, or what is owed; whatever the draft is."""
+    """Two tokens of each round, or the owed ones, with any draft."""
     counts, n, warm = np.zeros((3, 3)), 1500, Sampling(0.7)
     api = InMemory(ToyServer(TABLE, dialect))
     for seed in range(n):
@@ -108,10 +108,10 @@ def test_sampled_calls_are_seeded_and_greedy_ones_need_no_seed() -> None:
 def test_an_end_inside_a_block(
     draft: tuple[int, ...], expected: list[str], emitted: tuple[int, ...], ids: list[list[int]] | None
 ) -> None:
-    """Servers that leave the stop token out, and those that do not."""
+    """Servers that leave out the stop token, and servers that give it."""
     judged = verify(Scripted(legacy("ab", ids=ids, finish="stop")), [5], block(*draft), ids_in=ids is not None)
     assert statuses(judged) == expected and judged.token_ids == emitted
-    # By ids the end is dropped like all behind a correction: to keep an end alone would make ends more likely.
+    # By ids, the end is dropped like every token after a correction: to keep only ends would make ends more likely.
     assert judged.owed == (() if ids or emitted[-1] == 9 else (1, 9))
 
 
@@ -126,7 +126,7 @@ def test_the_end_of_a_turn_is_the_one_that_the_context_uses() -> None:
     assert verify(Scripted(ended), [7, 5], block(0), stop_ids=stops).token_ids == (7,)
     assert verify(Scripted(ended), [5], block(0), stop_ids=stops).token_ids == (2,)
     assert statuses(verify(Scripted(ended), [7, 5], block(9), stop_ids=stops)) == ["accepted"]
-    with pytest.raises(AnswerError, match="no token for that"):
+    with pytest.raises(AnswerError, match="no stop token"):
         verify(Scripted(ended), [5], block(0), stop_ids=frozenset())
 
 
@@ -166,7 +166,7 @@ class Pieces(LetterTokenizer):
 
 
 def test_text_is_matched_as_far_as_the_draft_writes_it() -> None:
-    """The draft's "he" + "llo" is the target's text, however that was made of tokens."""
+    """The draft's "he" + "llo" matches the target's text, whatever the target's tokens were."""
     words = Pieces(["x", "he", "llo", "hello", " w", "\n"])
     answer = legacy("hello w", prompt_tokens=1, completion_tokens=2)
     judged = verify(Scripted(answer), [0], block(1, 2, 0), tokenizer=words, vocab_size=6)
@@ -183,14 +183,14 @@ def emoji_body(ids: list[int] | None, text: str) -> dict:
 
 
 def test_a_prompt_that_goes_out_as_text_ends_with_a_whole_character() -> None:
-    """The block ends between the halves of an emoji: the second is asked for, and owed."""
+    """The block ends between the halves of an emoji: the second half is requested, and owed."""
     found = {"tokenizer": TOY, "vocab_size": TOY.vocab_size, "stop_ids": TOY.stop_ids}
     api = Scripted(emoji_body([0, HALF], " the\ufffd"), emoji_body([0, HALF, HALF + 1], " the😀"))
     judged = verify(api, [1], block(0), Sampling(0.7), **found)
     assert judged.token_ids == (0, HALF) and judged.owed == (HALF + 1,) and judged.guarantee.kind == "EXACT"
     assert [r.max_tokens for r in api.requests] == [2, 3] and api.requests[0].seed == api.requests[1].seed
     assert judged.requests == 2 and judged.billed_completion_tokens == 4
-    # A correction in front of the emoji has nothing to do with it.
+    # A correction before the emoji is not affected.
     api = Scripted(emoji_body([0, HALF], " the\ufffd"))
     judged = verify(api, [1], block(5), Sampling(0.7), **found)
     assert judged.token_ids == (0,) and judged.owed == ()
@@ -215,7 +215,7 @@ def test_text_without_ids_is_asked_for_until_it_ends_with_a_whole_character() ->
 
 
 class Breaks(LetterTokenizer):
-    """Two line breaks at the end of a text are one token, as the tokenizers of many models have it."""
+    """Two line breaks at the end of a text are one token, as in many tokenizers."""
 
     def __init__(self) -> None:
         super().__init__(["\n", "a", "b", "\n\n"])
@@ -226,24 +226,24 @@ class Breaks(LetterTokenizer):
 
 
 def test_a_prompt_that_goes_out_as_text_is_read_as_what_was_drawn() -> None:
-    """The block ends with two line breaks, which would be one token: what follows is asked for, and owed."""
+    """The block ends with two line breaks, which would be one token: the next token is requested, and owed."""
     found = {"tokenizer": Breaks(), "vocab_size": 4}
     api = Scripted(legacy("\n\n", ids=[[0, 0]]), legacy("\n\nb", ids=[[0, 0, 2]]))
     judged = verify(api, [1], block(0), **found)
     assert judged.token_ids == (0, 0) and judged.owed == (2,) and judged.guarantee.kind == "EXACT"
     assert [r.max_tokens for r in api.requests] == [2, 3]
-    # A context that is lost already is not asked about: three calls more would not bring it back.
+    # Where the context is already encoded as other ids, there are no more calls: they would not help.
     api = Scripted(legacy("\n\n", ids=[[0, 0]]))
     judged = verify(api, [1, 0, 0], block(0), **found)
     assert judged.owed == () and judged.guarantee.kind == "UNKNOWN" and judged.requests == 1
-    # One that stays lost is judged all the same.
+    # Where more calls do not help, the answer is compared all the same.
     never = [legacy("\n" * n, ids=[[0] * (n - 2) + [0, 0]]) for n in (2, 3, 4, 5)]
     judged = verify(Scripted(*never), [1], block(0), **found)
     assert judged.token_ids == (0, 0) and judged.owed == () and judged.requests == 4
 
 
 def test_the_toy_writes_its_emoji_through_text() -> None:
-    """Every context that is sent decodes; the toy is asked in text and answers with ids."""
+    """Every context that is sent is valid text. The toy takes text and answers with ids."""
     api = InMemory(ToyServer(ToyScorer(TOY), "mlx", TOY))
     for seed in range(60):
         judged = verify(

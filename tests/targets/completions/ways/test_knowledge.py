@@ -18,7 +18,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Case:
-    """A row, what is drawn from it, and a draft."""
+    """A row, the sampling settings, and a draft."""
 
     logprobs: Array
     q: Array
@@ -38,7 +38,7 @@ class Case:
 
 
 def row_of(kind: str, v: int, rng: np.random.Generator) -> Array:
-    """(V,) log-probabilities of a kind of distribution that models have."""
+    """(V,) log-probabilities of a distribution as models have it."""
     match kind:
         case "peaked":
             logits = rng.normal(0, 1, v) + np.where(np.arange(v) < 2, rng.uniform(5, 15, v), 0)
@@ -55,7 +55,7 @@ def row_of(kind: str, v: int, rng: np.random.Generator) -> Array:
 
 
 def draft_of(kind: str, logprobs: Array, n: int, rng: np.random.Generator) -> Array:
-    """(V,) a q that agrees more or less."""
+    """(V,) a q that agrees with p to some degree."""
     v = len(logprobs)
     match kind:
         case "same":
@@ -95,7 +95,7 @@ def all_p_hat(known: Known, logprobs: Array) -> Array:
 
 
 def thinned(case: Case, known: Known) -> Array:
-    """(V,) what thinning alone puts at a position."""
+    """(V,) the output distribution of thinning alone."""
     p, q, p_hat = case.p, case.q, all_p_hat(known, case.logprobs)
     stays = q * [keeps(a, b) for a, b in zip(p_hat, q, strict=True)]
     passed = p * [passes(a, b) for a, b in zip(p_hat, q, strict=True)]
@@ -105,7 +105,7 @@ def thinned(case: Case, known: Known) -> Array:
 
 
 def best_first(case: Case, known: Known, patient: bool) -> Array:
-    """(V,) what the N best first and then thinning put at a position; `patient`: nothing is given up."""
+    """(V,) the output distribution of the N best and then thinning; `patient`: without giving up."""
     p, q, p_hat = case.p, case.q, all_p_hat(known, case.logprobs)
     stays = q * [keeps(a, b) for a, b in zip(p_hat, q, strict=True)]
     refused = 1 - stays.sum()
@@ -133,7 +133,7 @@ def variation(one: Array, other: Array) -> float:
 def test_at_temperature_1_the_output_is_p(case: Case) -> None:
     known = case.known()
     assert known is not None and known.error == 0 == known.epsilon
-    # A tail that single precision cannot tell from none is taken for none.
+    # A tail below the rounding error of single precision counts as 0.
     allowed = 1e-9 if known.tail > 0 or case.n >= len(case.p) else 2 * ROUNDING
     assert variation(thinned(case, known), case.p) <= allowed
     assert variation(best_first(case, known, patient=True), case.p) <= allowed
@@ -168,7 +168,7 @@ def test_the_true_error_never_exceeds_the_bound(case: Case) -> None:
 
 
 def test_the_bound_is_not_idle() -> None:
-    """On some rows the true error comes near it: a bound a few times smaller would be wrong."""
+    """On some rows the true error is near the bound: a bound a few times smaller would be wrong."""
     rng = np.random.default_rng(0)
     nearest = {"thinning alone": 0.0, "best first": 0.0}
     bounds = []
@@ -190,7 +190,7 @@ def test_the_bound_is_not_idle() -> None:
 
 
 def test_thinning_alone_needs_one_sample_per_tested_position() -> None:
-    """A refusal of probability R = S needs 1/S of them."""
+    """A rejection has probability R = S and needs 1/S samples on average."""
     rng = np.random.default_rng(1)
     for kind in ("near", "sharper", "one token", "few", "other"):
         logprobs = row_of("zipf", 150, rng)

@@ -1,4 +1,4 @@
-"""Batched prefixes: the target's own draws under a given draft."""
+"""Batched prefixes: the target's own draws given the draft."""
 
 import itertools
 import json
@@ -47,9 +47,9 @@ ROWS = [to_probs(MarkovScorer(TABLE).score([i], 1)[0], WARM) for i in range(3)]
 
 
 def total_variation(api: Completions, n: int = 1500) -> tuple[float, float]:
-    """Of three tokens to p, and what sampling error alone makes of it on average.
+    """Total variation between the first three tokens and p, and its mean by sampling error alone.
 
-    One round; where it emits fewer than three tokens, the others are drawn from p here.
+    Each sample is one round. Where it emits fewer than three tokens, the test draws the others from p.
     """
     rng = np.random.default_rng(5)
     counts, p = np.zeros((3, 3, 3)), np.zeros((3, 3, 3))
@@ -70,7 +70,7 @@ def test_sampled_output_is_distributed_as_the_targets() -> None:
 
 
 class Seeded(InMemory):
-    """A broken dialect: a seed in a batch, another one in each call."""
+    """A broken dialect that sends a seed with a batch, a different one in each call."""
 
     def complete(self, request: Request, *, engine: Engine = "") -> Reply:
         body = dialect.body(request, self.toy.name, engine) | {"seed": int(self.toy._rng.integers(2**31))}
@@ -79,7 +79,7 @@ class Seeded(InMemory):
 
 
 def test_a_seed_in_a_batch_would_not_be() -> None:
-    """Equal noise in every row: what is kept in one row says something about the draw of the next."""
+    """With equal noise in every row, acceptance in one row changes the distribution of the next."""
     found, error = total_variation(Seeded(ToyServer(TABLE, seed=1)))
     assert found > 2 * error
 
@@ -146,7 +146,7 @@ def test_an_id_beyond_the_vocabulary_is_refused() -> None:
 
 
 def test_a_token_that_only_the_server_knows_to_end_a_text_is_followed_by_an_end() -> None:
-    """The kept one: the draft behind it is judged by the end. The correction: the end is owed."""
+    """After an accepted token, the next draft token is compared with the end. After a correction, the end is owed."""
     rows = legacy("b", "c", ids=[[1], [2]], finish="length")
     rows["choices"][0]["finish_reason"] = "stop"
     found = {"top": 0, "ids_out": False}
@@ -178,10 +178,10 @@ def test_an_empty_text_is_an_end_or_an_error() -> None:
     ends = legacy("", "a", finish="stop")
     verdict = verify(Scripted(ends), [0], block(1), stop_ids=frozenset({2}), **TEXT)
     assert verdict.token_ids == (2,) and verdict.owed == ()
-    # The draft saw the end coming.
+    # The draft proposed the end.
     verdict = verify(Scripted(legacy("", "a", finish="stop")), [0], block(2), stop_ids=frozenset({2}), **TEXT)
     assert verdict.decisions[0].status == "accepted"
-    with pytest.raises(AnswerError, match="no token for that"):
+    with pytest.raises(AnswerError, match="no stop token"):
         verify(Scripted(ends), [0], block(1), **TEXT)
     with pytest.raises(AnswerError, match="wrote nothing"):
         verify(Scripted(legacy("", "a")), [0], block(1), **TEXT)
@@ -195,7 +195,7 @@ class Merging(LetterTokenizer):
 
 
 def test_a_draft_that_text_cannot_carry_is_judged_as_far_as_it_can() -> None:
-    """Behind "b" the draft's "c" would be read as another token; the first token can still be judged (trl#5224)."""
+    """After "b", the draft's "c" would be encoded as another token. The first token is still verified (trl#5224)."""
     tokenizer = Merging(["a", "b", "c", "bc"])
     api = Scripted(legacy("b", "c"))
     server = Server(api, findings_of("generates", batch=True), tokenizer, 4)

@@ -1,4 +1,4 @@
-"""A round verified by log-probabilities: against servers whose model is known exactly."""
+"""Verification by log-probabilities, against servers whose model is known exactly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOKENIZER = LetterTokenizer([chr(0x100 + i) for i in range(V)])
 
 
 def table(seed: int = 0, v: int = V) -> np.ndarray:
-    """(V, V) a Markov chain with a Zipf row behind each token, its order another in each."""
+    """(V, V) a Markov chain: after each token a Zipf row, each in another order."""
     rng = np.random.default_rng(seed)
     zipf = 1 / np.arange(1, v + 1) ** 1.1
     rows = np.array([rng.permutation(zipf * np.exp(rng.normal(0, 0.2, v))) for _ in range(v)])
@@ -66,7 +66,7 @@ def verify(
     return scoring.verify(server, Round(tuple(context), draft(candidate), sampling, rule, noise))
 
 
-# What comes out.
+# The output distribution.
 
 P = TABLE[3]
 BEST = np.argsort(-P)
@@ -81,7 +81,7 @@ DRAFTS = {
 
 
 def outputs(q: Row, sampling: Sampling, rounds: int, findings: Findings = VLLM, **options: Any) -> tuple[Any, ...]:
-    """(V,) counts of the first token, the server, and the verdicts."""
+    """The (V,) counts of the first token, the server, and the verdicts."""
     server = api(seed=7, **options)
     noises = [Noise(11, n) for n in range(rounds)]
     verdicts = [verify(server, drawn([q], noise), sampling, noise, findings=findings) for noise in noises]
@@ -90,7 +90,7 @@ def outputs(q: Row, sampling: Sampling, rounds: int, findings: Findings = VLLM, 
 
 
 def fits(counts: np.ndarray, p: np.ndarray) -> float:
-    """p-value of a chi-square test over the tokens that can be told apart, the rest as one."""
+    """p-value of a chi-square test; tokens with small expected counts are one class."""
     expected = p * counts.sum()
     often = expected >= 5
     assert counts[p == 0].sum() == 0
@@ -101,7 +101,7 @@ def fits(counts: np.ndarray, p: np.ndarray) -> float:
 
 
 def distance(counts: np.ndarray, p: np.ndarray) -> tuple[float, float]:
-    """Total variation of counts to p, and what sampling alone makes of it: mean plus four standard deviations."""
+    """Total variation between counts and p, and its limit by sampling alone: mean plus four standard deviations."""
     n = counts.sum()
     alone = np.random.default_rng(0).multinomial(n, p / p.sum(), 200) / n
     noise = 0.5 * np.abs(alone - p).sum(axis=1)
@@ -150,14 +150,14 @@ def test_sampled_output_through_top_k_and_top_p_is_ps(sampling: Sampling) -> Non
     print(f"\n{sampling}: TV {apart:.4f} (noise {noise:.4f}), extra requests {extra:.3f}")
     assert apart <= noise and fits(counts, p) > 1e-4
     assert {v.guarantee.kind for v in verdicts} == {"EXACT"}
-    # Where the best tokens hold the whole of what is kept, nothing has to be asked; else each position is.
+    # Where the best tokens include all kept ones, no further call is needed; otherwise each position needs a draw.
     assert extra == (1 if sampling.top_p == 0.97 else 0)
 
 
 @pytest.mark.parametrize("findings", [VLLM, SGLANG], ids=["raw", "after temperature"])
 @pytest.mark.parametrize("temperature", [0.6, 1.4])
 def test_output_at_other_temperatures_is_within_its_bound(findings: Findings, temperature: float) -> None:
-    """Rows of generated tokens are read by the scale that they have (ollama#16196)."""
+    """Rows of generated tokens are read with their own scale (ollama#16196)."""
     p = to_probs(np.log(P).astype(np.float32), Sampling(temperature))
     q = DRAFTS["flat"] / DRAFTS["flat"].sum()
     five = replace(findings, top=5)
@@ -271,7 +271,7 @@ def test_a_token_that_its_q_does_not_have_is_a_bug() -> None:
         verify(api(), block_of([2], [Row.one_hot(1)]), Sampling(1.0))
 
 
-# What is asked, and recorded.
+# Requests, and what is recorded.
 
 
 def test_one_call_asks_for_all_of_it() -> None:
@@ -341,7 +341,7 @@ def test_final_log_probabilities_are_those_at_temperature_1(findings: Findings) 
 
 
 def test_what_is_known_does_not_depend_on_the_token_that_was_scored() -> None:
-    """vLLM puts it in front of the best; were it taken for one of them, the bound would be another, and wrong."""
+    """vLLM lists it before the best tokens. If it counted as one of them, the bound would be wrong."""
     flat, five = Row(np.ones(V) / V), replace(VLLM, top=5)
     bounds = {verify(api(), block_of([int(x)], [flat]), Sampling(0.6), findings=five).guarantee for x in BEST}
     assert len(bounds) == 1
@@ -376,7 +376,7 @@ def test_equal_seeds_give_equal_rounds() -> None:
 
 
 class _Altered:
-    """A server whose answers are changed on the way."""
+    """A server whose answers are changed in transit."""
 
     def __init__(self, inner: InMemory, change: Any) -> None:
         self.toy, self._inner, self._change = inner.toy, inner, change
@@ -410,7 +410,7 @@ def test_a_row_that_says_two_things_is_refused() -> None:
 
 
 def test_samples_that_cannot_be_from_the_row_are_an_error_and_no_endless_loop() -> None:
-    """A server with a top-k of its own never draws from the tail that it tells of."""
+    """A server with its own top-k never draws from the tail that its log-probabilities imply."""
     server = api(seed=1)
     inner = server.toy._sampling
     server.toy._sampling = lambda body: (replace(inner(body)[0], top_k=20), 0.0)  # type: ignore[method-assign]
@@ -470,7 +470,7 @@ def test_weighed_tokens_say_what_is_known_and_nothing_else(draft: str, sampling:
         near = pytest.approx if not bounded else lambda v: pytest.approx(v, rel=0.2)
         assert all(c.p is None or c.p == near(p[c.token_id]) for c in d.weighed)
         assert all(found[i].p is not None for i in BEST[:10] if i in found)
-        # Twenty tokens are known, of forty; at temperature 0 and behind top-k that is all there is.
+        # Twenty of forty tokens are known. At temperature 0 and with top-k, all others have p = 0.
         whole = sampling.temperature == 0 or sampling.top_k or draft in ("the best alone", "one token")
         assert (d.overlap is not None) == bool(whole and not bounded)
         if d.overlap is not None:

@@ -1,4 +1,4 @@
-"""What scoring costs with the real pair: SmolLM2 behind a server, its own small draft here."""
+"""The cost of scoring with the real pair: SmolLM2 behind a server, and its small draft in this process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FINDINGS = Findings(engine="sglang", ids_in=True, ids_out=True, batch=True, scor
 
 
 class Remembering(Scorer):
-    """A scorer that computes every row once, and all rows of a new context together."""
+    """A scorer that computes every row once, all rows of a new context in one pass."""
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
@@ -75,7 +75,7 @@ class Measured:
 
 
 def test_a_round_of_the_smollm2_pair_needs_few_extra_requests() -> None:
-    # A draft that never stops early has the most positions tested, and so the most that may be refused.
+    # A draft that never stops early has the most tested positions, and so the most possible rejections.
     pair = Builder().build(Settings(draft="model:smollm2-draft", k=4, temperature=1.0, min_confidence=0.0))
     target, sampling = pair.target, Sampling(1.0)
     assert isinstance(target, HasScorer)

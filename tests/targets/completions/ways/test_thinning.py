@@ -1,4 +1,4 @@
-"""Tokens in place of refused ones, with the target's samples at hand."""
+"""Replacements of rejected tokens, with the help of the target's samples."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_refill_is_distributed_as_the_residual(draft: str, n: int) -> None:
     wanted, known, ask = residual(P, q), knowing(n), target(1)
     rng, rounds = np.random.default_rng(2), 3000
     counts = np.bincount([refill(known, Row(q), OwnSamples(ask), rng).token_id for _ in range(rounds)], minlength=V)
-    # Four standard deviations of a count, and a little for counts that are expected to be tiny.
+    # Four standard deviations of a count, and a margin for very small expected counts.
     assert np.all(np.abs(counts - rounds * wanted) <= 4 * np.sqrt(rounds * wanted) + 4 * (wanted > 0))
 
 
@@ -78,7 +78,7 @@ def test_thinning_alone_uses_one_sample_per_tested_position(draft: str) -> None:
 
 
 def test_the_best_first_ask_for_the_tail_alone() -> None:
-    """Of refused positions, those whose residual lies outside the best need a request, and one is nearly enough."""
+    """Only rejections whose residual lies outside the best tokens need a request, and mostly one is enough."""
     q = DRAFTS["one token"]
     known, rng, sizes = knowing(4), np.random.default_rng(5), list[int]()
     ask, rounds = target(4, sizes=sizes), 2000
@@ -111,12 +111,12 @@ def test_samples_that_never_leave_the_best_are_found_out() -> None:
 def test_samples_that_never_pass_are_found_out() -> None:
     x = int(BEST[0])
     own = OwnSamples(target(p=np.eye(V)[x]))
-    with pytest.raises(AnswerError, match="refused"):
+    with pytest.raises(AnswerError, match="can replace"):
         refill(knowing(0), Row.one_hot(x), own, np.random.default_rng(0), 0.5)
 
 
 def test_where_nothing_is_left_the_target_draws() -> None:
-    """With p == q a refusal is forced by rounding (jaymody/speculative-sampling#5)."""
+    """With p == q only rounding can cause a rejection (jaymody/speculative-sampling#5)."""
     known = knowing(V)
     own, q = OwnSamples(target()), np.zeros(V)
     q[known.ids] = known.probs
@@ -133,7 +133,7 @@ def test_with_an_uncertain_normaliser_it_gives_up_in_the_end() -> None:
 
 
 def test_there_is_an_end_to_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A draft that is all but the target: a refusal is as rare as what may stand in its place."""
+    """A draft that nearly equals the target: a rejection is as rare as a token that can replace it."""
     monkeypatch.setattr("specviz.targets.completions.ways.thinning.LIMIT", 500)
     own = OwnSamples(target())
     refill(knowing(4), Row(P * 1.000001), own, _always_tail(), 1e-6)
@@ -141,7 +141,7 @@ def test_there_is_an_end_to_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Tail(np.random.Generator):
-    """Always looks at the tail first."""
+    """Looks at the tail first, always."""
 
     def random(self, *args: object, **kwargs: object) -> float:  # type: ignore[override]
         return 0.999999
