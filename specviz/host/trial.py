@@ -36,7 +36,7 @@ class TrialOutcome:
         text: the first words.
         note: what kept it from giving more, in words for a person; mostly empty.
         way, guarantee: how the target would verify, and what could be promised. Of a target alone.
-        findings: what a probe found out about a remote target's server, as `targets.remote.values.Findings`.
+        findings: what a probe found out about a remote target's server, as `targets.completions.values.Findings`.
     """
 
     what: Tried

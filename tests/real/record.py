@@ -1,4 +1,4 @@
-"""Record a live server, for `tests/targets/remote/test_recorded.py`: see the README of this folder.
+"""Record a live server, for `tests/targets/completions/test_recorded.py`: see the README of this folder.
 
 SPECVIZ_REAL_BASE_URL=http://127.0.0.1:8000/v1 SPECVIZ_REAL_MODEL=… python -m tests.real.record vllm
 """
