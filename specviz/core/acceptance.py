@@ -1,8 +1,8 @@
-"""How much of a text a draft would have had accepted: Σ min(p, q) at each of its tokens, and the figures made of that.
+"""Expected acceptance of a draft along an existing text: Σ min(p, q) at each token, and figures computed from it.
 
-The text is there already. At each of its tokens Σ min(p, q) is the probability that rejection sampling keeps the token
-that the draft proposes there (Leviathan et al. 2023, theorem 3.5); at temperature 0 it is 1 where both models have the
-same most probable token, and 0 elsewhere. It is what a round with K = 1 accepts.
+Σ min(p, q) is the probability that rejection sampling keeps the token that the draft proposes at that position
+(Leviathan et al. 2023, theorem 3.5). At temperature 0 it is 1 where both models have the same most probable token, and
+0 elsewhere. It is the expected number of accepted tokens of a round with K = 1.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from specviz.core.settings import Sampling
 
 Rates = NDArray[np.float64]
 
-#: The K of the expected length: the default of a run.
+#: K of the expected accepted length: the default K of a run.
 LENGTH_K = 4
 
 
 def overlaps(logits: Iterable[Logits], rows: Iterable[Row], sampling: Sampling) -> Rates:
     """Σ min(p, q) at each position of a text.
 
-    It does not matter which of the two models is which: the sum is symmetric.
+    The sum is symmetric, so either model can be the target.
 
     Args:
-        logits: of one model, position by position, each (V,).
-        rows: of the other model at the same positions, with the sampling settings applied; ids are those of `logits`.
-        sampling: the settings that `logits` are still to be sampled with.
+        logits: of one model, one (V,) array per position.
+        rows: of the other model at the same positions, with the sampling settings applied; same token ids as `logits`.
+        sampling: the settings to apply to `logits`.
 
     Returns:
-        (L,) from 0 to 1.
+        (L,) values from 0 to 1.
     """
     return np.array([overlap(to_probs(own, sampling), row) for own, row in zip(logits, rows, strict=True)])
 
 
 def expected_lengths(rates: Rates, k: int = LENGTH_K) -> Rates:
-    """Expected accepted tokens of a block of k, for each block that fits the text: Σ of the products of its rates.
+    """Expected accepted tokens of each block of k positions in the text: Σ over j ≤ k of the product of j rates.
 
     Args:
         rates: (L,) acceptance at each position of one text.
 
     Returns:
-        (L - k + 1,); empty for a shorter text.
+        (L - k + 1,); empty when the text has fewer than k tokens.
     """
     if len(rates) < k:
         return np.empty(0)
@@ -61,8 +61,8 @@ class AcceptanceFigure:
     Attributes:
         domain: "all" for the mean over all domains.
         acceptance: mean over the tokens.
-        length: expected accepted tokens of a block of `LENGTH_K`; None where every text is shorter than that.
-        tokens, texts: how many the figure is the mean of.
+        length: expected accepted tokens of a block of `LENGTH_K`; None when every text is shorter than that.
+        tokens, texts: number of tokens and of texts in the mean.
     """
 
     domain: str
@@ -74,7 +74,7 @@ class AcceptanceFigure:
 
 
 def figures(measured: Iterable[tuple[str, float, Rates]]) -> list[AcceptanceFigure]:
-    """For each temperature a figure for each domain, in the order of their first texts, and one over all.
+    """One figure per temperature and domain, domains in order of first appearance, then one over all domains.
 
     Args:
         measured: domain, temperature and (L,) acceptance of each text.

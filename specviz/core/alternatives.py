@@ -1,4 +1,4 @@
-"""The most probable tokens of a row, as events carry them."""
+"""The most probable tokens of a row, in the form that events use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ WEIGHED = 20
 def alternatives_of(
     logits: Logits, summary: RowSummary, probs: Row, tokenizer: Tokenizer, tokens: Ids | None = None
 ) -> tuple[Alternative, ...]:
-    """The ten most probable tokens: untempered log-probability, and probability after the sampling settings.
+    """The ten most probable tokens: log-probability before temperature, and probability after the sampling settings.
 
     Args:
         logits: (V,) one row. probs: the same row after the sampling settings, by token id.
-        tokens: (V,) the token id of each logit; None where they are the same.
+        tokens: (V,) the token id of each logit; None when the index is the token id.
     """
     best = top_ids(logits, TOP)
     ids = best if tokens is None else [int(i) for i in tokens[best]]
@@ -39,15 +39,15 @@ def weighed_of(
     prob: Callable[[int], float | None],
     tokenizer: Tokenizer,
 ) -> tuple[Weighed, ...]:
-    """The tokens that a decision was between: those that it was about, then the most probable ones of both sides.
+    """The tokens weighed in a decision: the draft and final token, then the most probable tokens of both models.
 
-    Tokens that neither side could give at these settings are left out.
+    Tokens with probability 0 in both models at these settings are left out.
 
     Args:
         decided: the draft token and the final one.
-        draft_best: the draft's; where it names none, the best of `q` itself.
-        q: what the draft token was drawn from; None where there was no draft.
-        prob: a token's p; None where it is not known.
+        draft_best: the draft's most probable tokens; if empty, those of `q` are used.
+        q: the distribution that the draft token was drawn from; None without a draft token.
+        prob: gives a token's p; None when it is unknown.
     """
     names = {a.token_id: a.token for a in (*target_best, *draft_best)}
     likely = [a.token_id for a in draft_best] or (best_of(q) if q else [])
@@ -58,7 +58,7 @@ def weighed_of(
 
 
 def best_of(row: Row) -> list[int]:
-    """Ids of a row's most probable tokens, best first, ties by id; those of probability 0 are never among them."""
+    """Ids of a row's most probable tokens, best first, ties by id; tokens of probability 0 are left out."""
     with np.errstate(divide="ignore"):
         best = top_ids(np.log(row.probs).astype(np.float32), TOP)
     return best if row.ids is None else [int(i) for i in row.ids[best]]

@@ -1,10 +1,11 @@
 """The baseline: plain decoding by the same target, measured, never estimated from verify times.
 
-A completions target has two. It can stream: one call, and the tokens as they come, which is what one would do without a
-draft. And it can be called once per token, which is what speculative decoding does in rounds without a draft.
+A completions target has two baselines. Streaming: one call that returns all tokens, which is how the server is used
+without speculation. One call per token: what speculative decoding costs in rounds without a draft.
 
-A target behind a simulated network has the same two. As if it streamed: without the network, since a stream waits for
-one trip before its first token, which no rate counts. And one call per token, through the network.
+A target behind a simulated network also has two. The first is measured without the network and stands for streaming: a
+stream waits for one round trip before its first token, and rates leave the first token out. The second is one call per
+token through the network.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from specviz.core.ports import Capabilities, Progress, Streaming, Target, Wait, 
 from specviz.core.settings import Sampling, Settings
 
 TOKENS = 32
-#: One call per token costs a prompt each: a few tell what there is to know.
+#: A server bills every call for the whole prompt, so only a few calls are made.
 CALLS = 8
 
 
@@ -31,12 +32,12 @@ class Baseline:
     """Measured plain decoding.
 
     Attributes:
-        tokens_per_second: without the first token, which holds the prefill; None when nothing else was decoded, and
-            when the measurement was cut short. Of a completions target, streamed; where its stream cannot be counted,
-            the same as `per_call_tps`. Behind a simulated network, without it.
+        tokens_per_second: without the first token, whose time includes the prefill; None when no other token was
+            decoded or the measurement was cancelled. For a completions target it is streamed; when the tokens of its
+            stream cannot be counted, it equals `per_call_tps`. Behind a simulated network, measured without it.
         complete: whether all tokens were decoded; only then may it be used for other prompts.
-        per_call_tps: of a completions target, and through a simulated network, with one call per token, the first left
-            out.
+        per_call_tps: with one call per token, without the first; only for a completions target or a simulated
+            network.
         kind: how `tokens_per_second` was measured.
     """
 
@@ -47,7 +48,7 @@ class Baseline:
 
     @property
     def speeds(self) -> PlainSpeeds:
-        """As the loop records it."""
+        """The values that the loop records."""
         kind = None if self.tokens_per_second is None else self.kind
         return PlainSpeeds(self.tokens_per_second, self.per_call_tps, kind)
 
@@ -61,18 +62,18 @@ def measure(
     tokens: int = TOKENS,
     calls: int = CALLS,
 ) -> Baseline:
-    """Decode a few dozen tokens plainly, on this prompt, at these sampling settings, and time them.
+    """Decode `tokens` tokens plainly, on this prompt, at these sampling settings, and time them.
 
-    Goes on past stop tokens where it can: a short answer must not make a short measurement. Leaves the target's cache
-    empty.
+    Continues past stop tokens where possible, so that a short answer does not shorten the measurement. Leaves the
+    target's cache empty.
 
     Args:
-        wait: told of every token, asked after each; a cancelled measurement is empty.
-        tokens: to decode plainly, or streamed.
-        calls: to make of a target that can stream or is behind a simulated network, one per token.
+        wait: receives progress after every token, and is checked for cancellation; a cancelled measurement is empty.
+        tokens: number of tokens to decode plainly, or to stream.
+        calls: number of single-token calls, for a target that can stream or is behind a simulated network.
 
     Raises:
-        RunError: the target failed on the way.
+        RunError: the target failed during the measurement.
     """
     if (near := without_network(target)) is not target:
         plain = measure(near, prompt_ids, settings, wait, tokens=tokens)
@@ -94,10 +95,10 @@ def measure(
 def measure_calls(
     target: Target, prompt_ids: Sequence[int], settings: Settings, wait: Wait = Wait(), *, calls: int = CALLS
 ) -> Baseline:
-    """A few calls to a target that is some way off, for one token each.
+    """A few calls for one token each, to a completions target or through a simulated network.
 
     Raises:
-        RunError: the target failed on the way.
+        RunError: the target failed during the measurement.
     """
     return _plain(target, prompt_ids, settings, wait, calls, "Measuring one call per token")
 
@@ -115,11 +116,11 @@ def _plain(
     tokens: int,
     what: str,
 ) -> Baseline:
-    """One token a round, as the loop decodes without a draft."""
+    """One token per round, as the loop decodes without a draft."""
     target.reset()
     limits = target.capabilities
     if not isinstance(target, Streaming):
-        # To go on behind the end of an answer is nothing that every server survives.
+        # Only in-process targets continue past a stop token: some servers fail when they must.
         limits = dataclasses.replace(limits, stop_ids=frozenset())
     plain = dataclasses.replace(settings, draft="none", max_tokens=tokens + 1, stop=())
     walls: list[float] = []
@@ -146,7 +147,7 @@ def _streamed(
     budget: int,
     tokens: int,
 ) -> Baseline:
-    """A server that cannot stream, or does not say how many tokens it sends, has no such baseline."""
+    """The streaming baseline; empty when the server cannot stream or does not report how many tokens it sends."""
     what = "Measuring plain decoding, streamed"
     wait.on_progress(Progress(what, 0, tokens, "tokens"))
     found = streamed(
@@ -167,13 +168,13 @@ def streamed(
     cancelled: Callable[[], bool] = lambda: False,
     on_tokens: Callable[[int], None] = lambda _: None,
 ) -> tuple[int, float] | None:
-    """Tokens behind the first piece of one streamed answer, and the seconds since it came.
+    """Number of tokens after the first chunk of one streamed answer, and the seconds from that chunk to the last.
 
     Args:
-        budget: most tokens of the answer. on_tokens: told how many have come, as far as that is known.
+        budget: maximum tokens of the answer. on_tokens: receives the number of tokens so far, as far as it is known.
 
     Returns:
-        None when it was cancelled, when the server cannot stream, and when it does not say how many tokens it sends.
+        None when it was cancelled, the server cannot stream, or it does not report how many tokens it sends.
     """
     came: list[tuple[float, int | None]] = []
     try:
@@ -198,31 +199,31 @@ _NOTHING = Baseline(None, complete=False)
 
 
 def _count(came: Sequence[tuple[float, int | None]]) -> int:
-    """Tokens so far; one a piece, as servers mostly send them, while that is not said."""
+    """Tokens so far; a chunk of unknown size counts as one token, which is what most servers send."""
     return sum(1 if count is None else count for _, count in came)
 
 
 def _by_sum(times: Sequence[float], tokens: int | None) -> list[tuple[float, int]]:
-    """Pieces of which only the sum is known: the first brought one token, the others are between it and the last."""
+    """Chunks of which only the total is known: the first is taken as one token, the rest arrived by the last chunk."""
     if tokens is None or len(times) < 2:
         return []
     return [(times[0], 1), (times[-1], tokens - 1)]
 
 
 class Baselines:
-    """Baselines that were measured before, so that none is measured twice in one session.
+    """Cache of measured baselines, so that none is measured twice in one session.
 
-    A baseline stands for other prompts of the same target at the same sampling settings.
+    A baseline is reused for other prompts of the same target at the same sampling settings.
     """
 
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], Baseline] = {}
 
     def of(self, pair: Pair, prompt_ids: Sequence[int], settings: Settings, wait: Wait) -> Baseline:
-        """The baseline of a pair's target, measured on this prompt where none is known.
+        """The baseline of a pair's target, measured on this prompt if it is not cached.
 
         Raises:
-            RunError: the target failed on the way.
+            RunError: the target failed during the measurement.
         """
         target, limits = pair.target, pair.target.capabilities
         near = without_network(target)
@@ -230,7 +231,7 @@ class Baselines:
         plain = self._kept_or(key, lambda: measure(near, prompt_ids, settings, wait))
         if near is target:
             return plain
-        # Apart, so that what was measured without the network serves every network in front of it.
+        # Cached separately, so that the measurement without the network is reused for every simulated network.
         network = (limits.simulated_rtt_ms, limits.simulated_jitter_ms)
         per_call = self._kept_or((*key, network), lambda: measure_calls(target, prompt_ids, settings, wait))
         return both(plain, per_call)
@@ -238,13 +239,13 @@ class Baselines:
     def _kept_or(self, key: tuple[object, ...], measured: Callable[[], Baseline]) -> Baseline:
         found = self._kept.get(key) or measured()
         if found.complete:
-            # One that was cut short, or ended with the context, says nothing about other prompts.
+            # One that was cancelled, or that filled the context, is not valid for other prompts.
             self._kept[key] = found
         return found
 
 
 class _WithLimits:
-    """A target with other limits and the same behaviour."""
+    """A target with other capabilities and the same behaviour."""
 
     def __init__(self, target: Target, capabilities: Capabilities) -> None:
         self.capabilities = capabilities

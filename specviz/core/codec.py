@@ -1,7 +1,7 @@
 """Values and their JSON form: types and ranges are declared on the fields, and checked when a value is read.
 
-Numbers of a recording or a message come from strangers. A position becomes the length of a list and a probability the
-length of a bar, so the types below say what is possible, and msgspec refuses the rest.
+Recordings and messages are untrusted input: a position becomes the length of a list, a probability the length of a bar.
+The types below declare the allowed ranges, and msgspec refuses values outside them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from specviz.core.packed import Packed
 
 T = TypeVar("T")
 
-#: How many of something; also a duration in whole units.
+#: A count; also a duration in whole units.
 Count = Annotated[int, Meta(ge=0, le=2**62)]
-#: A place in an output, or the number of a round.
+#: An index in the output, or the number of a round.
 Index = Annotated[int, Meta(ge=0, le=2**31)]
-#: A place in a block of draft tokens.
+#: An index in a block of draft tokens, or the number of a candidate.
 Position = Annotated[int, Meta(ge=0, le=255)]
 TokenId = Annotated[int, Meta(ge=0, le=2**31)]
-#: A probability; a sum of rounded ones may be a little above 1.
+#: A probability; a sum of rounded probabilities may be slightly above 1.
 Share = Annotated[float, Meta(ge=0.0, le=1 + 1e-6)]
-#: A duration or a rate. Not below 0 but for rounding, where one clock was subtracted from another.
+#: A duration or a rate. Slightly negative values can come from subtracting the times of two clocks.
 Amount = Annotated[float, Meta(ge=-1e6, le=1e15)]
 
 
@@ -35,13 +35,13 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(data: Any, kind: type[T]) -> T:
-    """The value that `to_json` made this from.
+    """The inverse of `to_json`.
 
     Args:
-        data: JSON-ready data. Unknown fields, from a newer version, are left out.
+        data: JSON-ready data. Unknown fields, from a newer version, are ignored.
 
     Raises:
-        msgspec.ValidationError: a field is missing, of another type or out of range; names the field.
+        msgspec.ValidationError: a field is missing, of the wrong type or out of range; the message names the field.
     """
     return msgspec.convert(data, kind, builtin_types=(bytes,), dec_hook=_rich)
 
@@ -57,7 +57,7 @@ def _plain(value: Any) -> Any:
 
 
 def _rich(kind: Any, data: Any) -> Any:
-    """Arrays: probabilities where they are floats, token ids where they are whole numbers."""
+    """Decode arrays: float arrays hold probabilities, integer arrays hold token ids."""
     if get_origin(kind) is np.ndarray:
         number = get_args(get_args(kind)[1])[0]
         item: Any = Share if number is np.float64 else TokenId

@@ -1,7 +1,7 @@
-"""The address of a remote target and the key to it.
+"""The address and the API key of a completions target.
 
-A `Connection` is made when a target is built and lives as long as the target. It is not a setting, and no event, trace,
-log or error holds one. Its URL and its key never print.
+A `Connection` is created with its target and lives as long as the target. It is not a setting, and no event, trace, log
+or error contains one. Its URL and key are never printed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A text that never prints."""
+    """A text that is never printed."""
 
     value: str = field(repr=False)
 
@@ -41,10 +41,10 @@ class Connection:
     """A base URL, a key, and how long to wait.
 
     Attributes:
-        url: the whole base URL, with credentials and query. shown: the URL without them.
-        key: empty where the server needs none.
+        url: the full base URL, with credentials and query. shown: the URL without them.
+        key: empty when the server needs none.
         connect_s, read_s: time-outs in seconds, for connecting and between two parts of an answer.
-        patience_s: a call that fails for so many seconds, pauses included, is given up.
+        patience_s: time limit in seconds for retrying a failing call, pauses included.
     """
 
     url: Secret
@@ -56,21 +56,21 @@ class Connection:
 
     @property
     def secrets(self) -> Secrets:
-        """What must be struck out of every text of a server or a library."""
+        """What must be removed from every text that comes from a server or a library."""
         return Secrets([self.key.value], [self.url.value])
 
 
 def connection(settings: Settings, variables: Mapping[str, str], key: Secret | None = None) -> Connection:
-    """The connection that settings and environment describe.
+    """The connection for these settings and this environment.
 
-    The base URL of the settings goes before TARGET_BASE_URL. Where both have the same address, the credentials and the
-    query of TARGET_BASE_URL are used. The key is `key`, else one of the environment. A key of the environment is sent
-    to its own server only, whatever address a visitor of the page types: TARGET_API_KEY to the server of
-    TARGET_BASE_URL, or to this machine where that is not set; CEREBRAS_API_KEY to Cerebras, which is also the default
-    address where only that key is set.
+    The base URL of the settings overrides TARGET_BASE_URL. If both have the same address, the credentials and the query
+    of TARGET_BASE_URL are used. The key is `key` if given, else one from the environment. A key from the environment is
+    sent only to its own server, whatever address a visitor of the page enters: TARGET_API_KEY to the server of
+    TARGET_BASE_URL, or to this machine if that is not set; CEREBRAS_API_KEY to Cerebras, which is also the default
+    address when only that key is set.
 
     Raises:
-        SettingsError: no base URL is known.
+        SettingsError: no base URL is given.
     """
     named = variables.get("TARGET_BASE_URL", "").strip()
     cerebras = variables.get("CEREBRAS_API_KEY", "").strip()
@@ -90,7 +90,7 @@ def connection(settings: Settings, variables: Mapping[str, str], key: Secret | N
 
 
 def _key_for(shown: str, variables: Mapping[str, str]) -> str:
-    """The environment's key for an address; empty where its keys are for other servers."""
+    """The environment's key for an address; empty when its keys are for other servers."""
     named, own = variables.get("TARGET_BASE_URL", "").strip(), variables.get("TARGET_API_KEY", "").strip()
     if own and (_origin(without_secrets(named)) == _origin(shown) if named else urlsplit(shown).hostname in _LOOPBACK):
         return own

@@ -1,7 +1,7 @@
-"""Which K is best: tokens per round against the time of a round, both from what was measured. Pure functions.
+"""Which K is fastest: tokens per round over the time of a round, both from measurements. Pure functions.
 
-The formulas are those of Leviathan, Kalman and Matias 2023 (arXiv:2211.17192), with the acceptance of every position
-as it was measured in place of one α for all, and the time of a verification as it grows with the block.
+The formulas are those of Leviathan, Kalman and Matias 2023 (arXiv:2211.17192), with two changes: a measured acceptance
+for every position instead of one α for all, and a verification time that grows with the block.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-#: A rate of fewer rounds than this is not continued beyond the measured positions.
+#: A rate measured over fewer rounds than this is not extrapolated beyond the measured positions.
 TRUSTED_ROUNDS = 10
-#: Tokens between two points of the curve, at least.
+#: Minimum distance between two points of the curve, in tokens.
 _APART = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyCurve:
-    """What one call to the target takes, by the number of drafted tokens in it.
+    """Time of one call to the target, by the number of drafted tokens in it.
 
     Attributes:
         points: (drafted tokens, ms), by length; at least one. A block without drafted tokens is one plain token.
@@ -33,7 +33,7 @@ class VerifyCurve:
 
     @classmethod
     def of(cls, points: Iterable[tuple[float, float]]) -> VerifyCurve:
-        """From points in any order. Points less than half a token apart are averaged: their slope would be chance."""
+        """From points in any order. Points less than half a token apart are averaged: their slope would be noise."""
         groups: list[list[tuple[float, float]]] = []
         for point in sorted(points):
             near = bool(groups) and groups[-1][0][0] > 0 and point[0] - groups[-1][0][0] < _APART
@@ -42,7 +42,7 @@ class VerifyCurve:
         return cls(tuple((fmean(x for x, _ in group), fmean(ms for _, ms in group)) for group in groups))
 
     def __call__(self, lengths: ArrayLike) -> Floats:
-        """Linear between the points; beyond the last with the slope of the last two, but never falling."""
+        """Linear between the points; after the last point, the slope of the last two, but never negative."""
         x, (xs, ys) = np.asarray(lengths, dtype=np.float64), np.array(self.points, dtype=np.float64).T
         slope = max(0.0, (ys[-1] - ys[-2]) / (xs[-1] - xs[-2])) if len(xs) > 1 else 0.0
         beyond: Floats = np.interp(x, xs, ys) + slope * np.maximum(0.0, x - xs[-1])
@@ -51,15 +51,16 @@ class VerifyCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostModel:
-    """What a round yields and what it takes, for any K.
+    """Tokens and time of a round, for any K.
 
     Attributes:
-        rounds: how many were counted.
-        kept: per position of the block, rounds that accepted at least so many tokens: kept[j-1] / rounds is the
-            probability of j or more. proposed: rounds that drafted so many.
-        draft_ms: of a drafted token. verify: of one call. other_ms: rule and everything else, per round.
-        direct: (K, tokens per round) of runs at several K, where there are any: a round that is cut short is not quite
-            a round of a smaller K, which begins at other places of the text.
+        rounds: number of rounds counted.
+        kept: per position of the block, the number of rounds that accepted at least that many tokens: kept[j-1] /
+            rounds is the probability of j or more. proposed: the number of rounds that drafted at least that many.
+        draft_ms: per drafted token. verify: per call. other_ms: rule and everything else, per round.
+        direct: (K, tokens per round) of runs that were measured at several K, if any. They correct the estimate: a long
+            round that is truncated to a smaller K differs from a round of that K, because rounds of a smaller K start
+            at other positions of the text.
     """
 
     rounds: int
@@ -71,17 +72,17 @@ class CostModel:
     direct: tuple[tuple[int, float], ...] = ()
 
     def at_least(self, ks: ArrayLike) -> Floats:
-        """Probability that a round accepts k tokens or more, if it drafts as many; 1 at 0."""
+        """Probability that a round accepts k tokens or more, when it may draft that many; 1 for k = 0."""
         return _continued(self.kept, self.rounds, ks)
 
     def drafts(self, ks: ArrayLike) -> Floats:
-        """Probability that a round drafts k tokens or more when it may: a draft may end early, or find nothing."""
+        """Probability that a round drafts k tokens or more when it may: a draft can end early, or propose nothing."""
         return _continued(self.proposed, self.rounds, ks)
 
     def tokens_per_round(self, ks: ArrayLike) -> Floats:
         """1 + Σ P(at least j accepted) over j ≤ k: the accepted tokens, and the resampled or bonus token.
 
-        At a K that was measured itself, the measured value; between those, the sum is corrected in proportion.
+        At a K of `direct`, the measured value; between those, the sum is corrected in proportion.
         """
         sums = 1 + _summed(self.at_least, ks)
         at = np.array([0, *(k for k, _ in self.direct)])
@@ -102,7 +103,7 @@ class CostModel:
         return self.verify(0) + _summed(step, ks)
 
     def round_ms(self, ks: ArrayLike, *, rtt_ms: float = 0.0, draft_ms: float | None = None) -> Floats:
-        """Expected time of a round: the draft, one call, one round trip, the rule; `draft_ms` None: as measured."""
+        """Expected time of a round: draft, one call, one round trip, rule; `draft_ms` None means the measured one."""
         drafting = self.drafted_per_round(ks) * (self.draft_ms if draft_ms is None else draft_ms)
         return drafting + self.verify_ms(ks) + rtt_ms + self.other_ms
 
@@ -113,12 +114,12 @@ class CostModel:
         return speed
 
     def best_k(self, ks: Sequence[int], *, rtt_ms: float = 0.0, draft_ms: float | None = None) -> int:
-        """The fastest of these k; of equals the first. K = 0 is a round without a draft."""
+        """The fastest of these k, the first on a tie. K = 0 is a round without a draft."""
         return int(ks[int(np.argmax(self.tokens_per_second(np.array(ks), rtt_ms=rtt_ms, draft_ms=draft_ms)))])
 
 
 def _continued(counts: Sequence[float], rounds: int, ks: ArrayLike) -> Floats:
-    """Shares of the rounds; 1 at position 0, and beyond the counts geometric with the last rate that can be trusted."""
+    """Shares of the rounds: 1 at position 0; after the counts, geometric with the last rate of `TRUSTED_ROUNDS`."""
     at = np.asarray(ks, dtype=np.int64)
     longest = int(at.max(initial=0))
     before: list[float] = [float(rounds), *counts]

@@ -1,8 +1,7 @@
 """The loop: propose, verify, keep, repeat.
 
 Speculative decoding as in Leviathan et al. 2023 (arXiv:2211.17192), algorithm 1, one candidate per round. Both
-functions are generators of events; whoever consumes them decides the pace, and the time that the consumer takes is
-in no figure.
+functions are generators of events. The consumer sets the pace, and the time that it takes is not measured.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from specviz.core.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class PlainSpeeds:
-    """Plain decoding as it was measured, in tokens per second: see `specviz.core.events.RunStarted`."""
+    """Measured plain decoding, in tokens per second: see `specviz.core.events.RunStarted`."""
 
     baseline_tps: float | None = None
     per_call_tps: float | None = None
@@ -60,17 +59,18 @@ def speculative(
         drafter, target: share one vocabulary.
         prompt_ids: the whole prompt, template applied.
         settings: k, sampling, rule, budget, stop strings.
-        seed: of every draw of drafter and target, so that equal seeds give equal runs; None for that of the settings.
-        prompt_text: what `prompt_ids` encodes, for the record.
+        seed: of every draw of drafter and target, so that equal seeds give equal runs; None for the settings' seed.
+        prompt_text: the text that `prompt_ids` encode, for the recording.
         plain: measured plain decoding, to compare with.
-        cancelled: asked once a round; True ends the run with finish_reason "stopped".
-        clock: seconds.
+        cancelled: called once per round; True ends the run with finish_reason "stopped".
+        clock: current time in seconds.
 
     Yields:
-        run_started; per round draft_token (each), verify_result (each position), metrics; last done or error.
+        run_started; per round one draft_token per token, one verify_result per position, metrics; at the end done or
+        error.
 
     Raises:
-        PromptError: before the first event.
+        PromptError: before the first event; nothing can be decoded from the prompt.
     """
     return _Loop(drafter, target, prompt_ids, settings, seed, prompt_text, plain, cancelled, clock).events()
 
@@ -90,13 +90,13 @@ def autoregressive(
 
 
 class _Watch:
-    """Time that the run itself spends: paused while the consumer holds an event."""
+    """A stop watch for the run's own time: paused while the consumer handles an event."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._spent, self._since = clock, 0.0, clock()
 
     def paused(self, events: Sequence[Event]) -> Iterator[Event]:
-        """Hand events over; the time until the consumer comes back is not counted."""
+        """Yield events; the time until the consumer asks for the next one is not counted."""
         self._spent += self._clock() - self._since
         yield from events
         self._since = self._clock()
@@ -110,7 +110,7 @@ class _Watch:
 
 @dataclass(slots=True)
 class _Loop:
-    """One run. What changes from round to round is below the line of defaults."""
+    """One run. The fields with defaults change from round to round."""
 
     drafter: Drafter | None
     target: Target
@@ -222,7 +222,7 @@ class _Loop:
     def _k(self) -> int:
         """Draft tokens to ask for.
 
-        One place is left for the resampled or bonus token, so a round never has to throw a paid token away.
+        One token of the budget is left for the resampled or bonus token, so no verified token has to be discarded.
         """
         return max(0, min(self.settings.k, self._budget() - 1))
 
@@ -245,7 +245,7 @@ class _Loop:
         return Noise(self.settings.seed if self.seed is None else self.seed, number)
 
     def _take(self, verdict: Verdict) -> tuple[list[Decision | None], int]:
-        """Take in what a round emits, up to where the output ends: its decisions, and how many ids stay."""
+        """Append what a round emits, up to the end of the output. Returns its decisions and the number of ids kept."""
         kept, self.finish, self.stop_string = _cut(
             self.output, verdict.token_ids, self._budget(), self.settings, self.target
         )
@@ -271,10 +271,10 @@ def _split(wall_ms: float, draft_ms: float, verdict: Verdict) -> TimeSplit:
 def _cut(
     output: Sequence[int], new: Sequence[int], budget: int, settings: Settings, target: Target
 ) -> tuple[int, FinishReason | None, str | None]:
-    """How many of a round's ids stay, and why the output ends there, if it does.
+    """How many of a round's ids are kept, and why the output ends there, if it does.
 
-    The token that completes a stop stays and everything behind it goes, the bonus too: ids, text, log-probabilities,
-    tree and counts then end at one token, also when a stop string ends inside it.
+    The token that completes a stop is kept and everything after it is dropped, the bonus too. Ids, text,
+    log-probabilities, tree and counts thus end at the same token, even when a stop string ends inside that token.
     """
     for i, token_id in enumerate(new[:budget]):
         if token_id in target.capabilities.stop_ids:
@@ -290,7 +290,7 @@ def _cut(
 
 
 def _within(decision: Decision, inside: bool) -> Decision | None:
-    """A decision behind the end of the output was never made: its draft token is ignored, a bonus is dropped."""
+    """A decision inside the output as it is; after its end, the draft token counts as ignored, a bonus is dropped."""
     if inside or decision.status == "ignored":
         return decision
     if decision.draft_id is None:

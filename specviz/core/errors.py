@@ -9,17 +9,17 @@ SpecvizError
 │   └── DownloadError        could not be fetched, verified or stored
 ├── PairingError             draft and target do not share a vocabulary
 ├── TraceError               a recording cannot be written or read
-├── RemoteError              a server that decodes for us
+├── RemoteError              a server that runs a target for us failed
 │   ├── RefusedError         it refused the key, the model or the request
 │   ├── UnreachableError     no answer: no connection, a time-out, busy for too long
 │   ├── AnswerError          it answered, but the answer cannot be used
-│   │   └── LackingError     the answer lacks what the server was found able to give
+│   │   └── LackingError     the answer lacks something that the server could give when it was probed
 │   └── IncapableError       it cannot do what the settings ask for
 ├── StoppedError             a wait was ended because the run was stopped
 └── RunError                 a run failed or cannot be started
 
-A message gives the rule and the value; `remedy` says what to do about it. Pages and the CLI show these errors
-and nothing else: any other exception is a bug and is reported as one.
+A message gives the rule and the value; `remedy` says what to do about it. Pages and the CLI show only these errors:
+any other exception is a bug and is reported as one.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class SpecvizError(Exception):
 
     Attributes:
         message: what is wrong: the rule and the value that broke it.
-        remedy: what the reader can do about it; may be empty.
-        exit_code: what the CLI exits with: 2 for bad input, 1 for work that failed.
+        remedy: what the user can do about it; may be empty.
+        exit_code: exit status of the CLI: 2 for bad input, 1 for work that failed.
     """
 
     exit_code = 1
@@ -58,7 +58,7 @@ class PromptError(SpecvizError):
 
 
 class ModelError(SpecvizError):
-    """A model cannot be had or used."""
+    """A model cannot be found, fetched or used."""
 
     exit_code = 2
 
@@ -72,7 +72,7 @@ class UnsupportedModelError(ModelError):
 
 
 class DownloadError(ModelError):
-    """A download was cut, failed its check, or could not be stored."""
+    """A download was interrupted, failed its check, or could not be stored."""
 
     exit_code = 1
 
@@ -90,10 +90,10 @@ class TraceError(SpecvizError):
 
 
 class RemoteError(SpecvizError):
-    """A server that decodes for us.
+    """A server that runs a target for us failed.
 
     Attributes:
-        status: HTTP status of its last answer; None where there was none.
+        status: HTTP status of its last answer; None when there was no answer.
     """
 
     def __init__(self, message: str, remedy: str = "", status: int | None = None) -> None:
@@ -102,7 +102,7 @@ class RemoteError(SpecvizError):
 
 
 class RefusedError(RemoteError):
-    """The server refused the key, the model or the request; asking again would not help."""
+    """The server refused the key, the model or the request; a retry would not help."""
 
 
 class UnreachableError(RemoteError):
@@ -110,11 +110,11 @@ class UnreachableError(RemoteError):
 
 
 class AnswerError(RemoteError):
-    """An answer that cannot be used: not JSON, cut, or with values that cannot be true."""
+    """An answer that cannot be used: not JSON, truncated, or with impossible values."""
 
 
 class LackingError(AnswerError):
-    """An answer without what was asked for and the server was found able to give: too few rows, choices or ids."""
+    """An answer with too few rows, choices or ids, from a server that could give them when it was probed."""
 
 
 class IncapableError(RemoteError):
@@ -124,8 +124,8 @@ class IncapableError(RemoteError):
 
 
 class StoppedError(SpecvizError):
-    """A wait was ended because the run was stopped; the loop turns it into an end, not a failure."""
+    """A wait was ended because the run was stopped; the loop ends the run normally, not as a failure."""
 
 
 class RunError(SpecvizError):
-    """A run failed on the way, or cannot be started."""
+    """A run failed, or cannot be started."""

@@ -1,9 +1,9 @@
-"""What happens in a run, as frozen values with a JSON form.
+"""The events of a run, as frozen values with a JSON form.
 
 `draft_token`, `verify_result`, `metrics`, `done` and `error` keep the names and fields of SpeculatoViz's protocol
-and add to them. Pages, replay, benchmark and CLI consume these and nothing else. Probabilities `p`, `q` and
-`acceptance_prob` are after the sampling settings; log-probabilities are natural and before them; entropies are in bits;
-None means "not known" and is shown as n/a, never as 0.
+and add to them. Pages, replay, benchmark and CLI read only these events. Probabilities `p`, `q` and `acceptance_prob`
+are after the sampling settings; log-probabilities are natural logarithms, before the settings; entropies are in bits.
+None means "unknown" and is shown as n/a, never as 0.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from specviz.core.errors import SpecvizError, TraceError
 from specviz.core.names import Place
 from specviz.core.packed import packed
 
-#: From the best to the worst.
+#: From best to worst.
 GuaranteeKind = Literal["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]
 _GUARANTEES: dict[str, GuaranteeKind] = {kind: kind for kind in get_args(GuaranteeKind)}
 
-#: How a completions target is verified. scoring: the server scores the given tokens. prefixes: it takes the block's
-#: prefixes in one call and draws a token behind each. generating: it writes on its own.
+#: How a completions target is verified. scoring: the server scores the draft tokens. prefixes: it takes the block's
+#: prefixes in one call and generates one token after each. generating: it generates without seeing the draft.
 Way = Literal["scoring", "prefixes", "generating"]
 
 #: How plain decoding was measured. plain_rounds: in rounds of the run itself. separate_run: before the run, or in a run
@@ -33,7 +33,7 @@ BaselineKind = Literal["plain_rounds", "separate_run", "streaming", "per_call"]
 
 
 class Alternative(NamedTuple):
-    """One token that could have stood at a position: id, printable form, untempered log-probability, probability."""
+    """One possible token at a position: id, printable form, log-probability before temperature, probability."""
 
     token_id: TokenId
     token: str
@@ -42,7 +42,7 @@ class Alternative(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """One token at a tested position: what each side gave it after the sampling settings; None where not known."""
+    """One token at a tested position, with p and q after the sampling settings; None when unknown."""
 
     token_id: TokenId
     token: str
@@ -52,11 +52,11 @@ class Weighed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """How far the output is the target's own.
+    """How far the output distribution is the target's own.
 
     Attributes:
         kind: EXACT, BOUNDED (total variation per token at most `epsilon`), LOSSY or UNKNOWN.
-        reason: why, in a sentence for the person who reads the result.
+        reason: why, in one sentence for the user.
     """
 
     kind: GuaranteeKind
@@ -68,7 +68,7 @@ class Guarantee:
 
     @classmethod
     def parse(cls, text: str) -> Guarantee:
-        """The guarantee that `str` made this text from, without its reason. Any other text is UNKNOWN."""
+        """The inverse of `str`, without the reason. Any other text is UNKNOWN."""
         kind, _, epsilon = text.rstrip(")").partition("(")
         try:
             return cls(_GUARANTEES[kind], "", float(epsilon) if epsilon else None)
@@ -77,26 +77,26 @@ class Guarantee:
 
 
 def badness(guarantee: Guarantee) -> tuple[int, float]:
-    """Larger is worse: EXACT, BOUNDED by its epsilon, LOSSY, UNKNOWN."""
+    """Sort key; larger is worse: EXACT, BOUNDED by its epsilon, LOSSY, UNKNOWN."""
     return tuple(_GUARANTEES).index(guarantee.kind), guarantee.epsilon or 0.0
 
 
 def worst(one: Guarantee, *others: Guarantee | None) -> Guarantee:
-    """The worst of some guarantees; of equals the first."""
+    """The worst of some guarantees, the first on a tie."""
     return max([one, *(g for g in others if g is not None)], key=badness)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSplit:
-    """Where wall time went, in ms. `other_ms` is the rest, so the parts add up to `wall_ms`.
+    """Wall time by part, in ms. `other_ms` is the rest, so the parts add up to `wall_ms`.
 
-    Drawing, recording and whatever the consumer does between events is outside all of them. A part that cannot be
-    known is None: most servers do not say what of a call was network and what was computing, and such a call is in
-    `call_ms` as a whole.
+    Drawing, recording and everything else that the consumer does between events is not included. An unknown part is
+    None: most servers do not report how much of a call was network and how much was computing; `call_ms` then holds the
+    whole call.
 
     Attributes:
-        queue_ms: waiting for a server that is busy: in its queue, and in front of a repeated call.
-        call_ms: what is left of calls to a server, undivided; 0 in-process.
+        queue_ms: waiting for a busy server: in its queue, and before a retry.
+        call_ms: the part of calls to a server that cannot be divided; 0 in-process.
     """
 
     wall_ms: Amount = 0.0
@@ -109,12 +109,12 @@ class TimeSplit:
 
     @property
     def verify_ms(self) -> float:
-        """Everything that the target was waited for."""
+        """Time spent waiting for the target."""
         return (self.network_ms or 0.0) + (self.queue_ms or 0.0) + (self.target_ms or 0.0) + self.call_ms
 
     @property
     def other_ms(self) -> float:
-        """Loop, bookkeeping and waiting that none of the named parts covers."""
+        """The rest: loop, bookkeeping and waiting that no named part includes."""
         return self.wall_ms - (self.draft_ms + self.verify_ms + self.rule_ms)
 
     def __add__(self, more: TimeSplit) -> TimeSplit:
@@ -122,7 +122,7 @@ class TimeSplit:
 
 
 def _sum(one: float | None, other: float | None) -> Any:
-    """What is known of both; None where neither is."""
+    """The sum of the known values; None when neither is known."""
     return None if one is None and other is None else (one or 0.0) + (other or 0.0)
 
 
@@ -132,16 +132,16 @@ class RunStarted:
 
     Attributes:
         started_at: seconds since the epoch.
-        baseline_tps: measured plain decoding; of a remote target, streamed.
-        per_call_tps: plain decoding with one call per token, measured, by a remote target or through a simulated
-            network; None where there is neither.
-        baseline_kind: how `baseline_tps` was measured; None where it was not.
-        place: where the target is. engine, precision, blas: what ran it, in which number format and on which matrix
-            library, where it is in this process; empty where that is not known.
-        way: how a completions target verifies; None for any other.
+        baseline_tps: measured plain decoding; streamed, for a completions target.
+        per_call_tps: measured plain decoding with one call per token, for a completions target or through a simulated
+            network; None for other targets.
+        baseline_kind: how `baseline_tps` was measured; None when it was not.
+        place: where the target is. engine, precision, blas: the engine of an in-process target, its number format and
+            its matrix library; empty when unknown.
+        way: how a completions target verifies; None for other targets.
         simulated_rtt_ms: round trip of the network that was simulated in front of the target; 0 for none.
-        simulated_jitter_ms: how far a single one could be from that.
-        versions: of the packages that matter, by name.
+        simulated_jitter_ms: how far a single round trip could differ from that.
+        versions: of the packages in `provenance.PACKAGES`, specviz and Python, by name.
     """
 
     type: ClassVar[str] = "run_started"
@@ -195,21 +195,21 @@ class DraftToken:
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """What became of one position of a round.
+    """The result at one position of a round.
 
     Attributes:
-        status: accepted; rejected (`final_token` was drawn in place of `draft_token`); ignored (never tested: behind
-            a rejection or behind the end of the output); bonus.
+        status: accepted; rejected (`final_token` was drawn in place of `draft_token`); ignored (not tested: after a
+            rejection or after the end of the output); bonus.
         draft_token, draft_token_id: None for the bonus. final_token...: None when ignored.
-        draft_logprob, target_logprob: of the draft token (of the bonus token, for the bonus), untempered.
-        final_logprob: target's, of the final token.
-        acceptance_prob: probability with which the draft token was to be kept.
-        u: the uniform draw that decided, where the rule draws one.
-        weighed: the draft token, the final token and both sides' most probable ones, at most 20, as far as p or q
-            gives them anything; without q for the bonus, none where the rule never got. Recordings of specviz 0.2 and
-            before call it `candidates`.
-        overlap: Σ min(p, q) over the whole vocabulary; None where p is not known as far as that takes.
-        candidate: whose position this is.
+        draft_logprob, target_logprob: of the draft token (of the bonus token, for the bonus), before temperature.
+        final_logprob: of the final token, by the target.
+        acceptance_prob: probability with which the rule keeps the draft token.
+        u: the uniform draw that decided, if the rule draws one.
+        weighed: the draft token, the final token and the most probable tokens of both models, at most 20, without
+            those whose p and q are 0. q is None for the bonus; empty at positions that the rule did not reach.
+            Recordings of specviz 0.2 and earlier call this field `candidates`.
+        overlap: Σ min(p, q) over the whole vocabulary; None when p is not known well enough.
+        candidate: number of the candidate that this position belongs to.
     """
 
     type: ClassVar[str] = "verify_result"
@@ -249,16 +249,16 @@ class Metrics:
     Attributes:
         acceptance_rate: accepted / tested over the last 50 rounds; overall_acceptance_rate: over all.
         accepted_per_round, tokens_per_round: means over all rounds, without and with the resampled or bonus token.
-        effective_tps: emitted tokens per second of the run's own time, without the first round (it holds the prefill);
-            baseline_tps: plain decoding, measured and counted the same way.
+        effective_tps: emitted tokens per second of the run's own time, without the first round, which includes the
+            prefill. baseline_tps: plain decoding, measured and counted the same way.
         speedup: effective_tps / baseline_tps.
         avg_draft_latency_ms, avg_verify_latency_ms: per round, over the last 50.
         split: of this round; total: of all rounds so far.
-        k: draft tokens that were asked for in this round; None in recordings that do not have it.
+        k: number of draft tokens asked for in this round; None in recordings that lack it.
         drafted, tested, accepted, emitted: of this round.
-        note: what the drafter has to say about this round, as that its context is full; mostly empty.
-        requests: calls to the server that this round took; billed_prompt_tokens, billed_completion_tokens: what it
-            counted for them, and billed_tokens both together. None for an in-process target.
+        note: a message of the drafter about this round, such as that its context is full; usually empty.
+        requests: calls to the server in this round; billed_prompt_tokens, billed_completion_tokens: what the server
+            counted for them; billed_tokens: their sum. None for an in-process target.
     """
 
     type: ClassVar[str] = "metrics"
@@ -324,7 +324,7 @@ class Error:
 
     @classmethod
     def of(cls, exc: Exception) -> Error:
-        """What to tell a person of an exception; one that nobody raised on purpose is a bug, and is called so."""
+        """The event for an exception; any exception other than a `SpecvizError` is reported as a bug."""
         if isinstance(exc, SpecvizError):
             return cls(type(exc).__name__, exc.message, exc.remedy)
         return cls("InternalError", f"{type(exc).__name__}: {exc}", "This is a bug in specviz: please report it.")
@@ -333,15 +333,15 @@ class Error:
 Event = RunStarted | DraftToken | VerifyResult | Metrics | Done | Error
 _KINDS: dict[str, type[Any]] = {k.type: k for k in (RunStarted, DraftToken, VerifyResult, Metrics, Done, Error)}
 
-#: Fields whose JSON form is not msgspec's own: hexadecimal bytes, and log-probabilities, where an impossible token has
-#: -inf and JSON has no number for it.
+#: Fields whose JSON form is not msgspec's own: bytes are hexadecimal, and the log-probability of an impossible token is
+#: -inf, which JSON cannot represent as a number.
 _BYTES = ("token_bytes", "final_token_bytes")
 _LOGPROBS = ("logprob", "draft_logprob", "target_logprob", "final_logprob")
 _IMPOSSIBLE = "-inf"
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """The event as JSON-ready data: its type, then its fields. `from_json` gives back an equal event."""
+    """The event as JSON-ready data: its type, then its fields. `from_json` returns an equal event."""
     data: dict[str, Any] = {"type": event.type} | codec.to_json(event)
     for name in _BYTES:
         if data.get(name) is not None:
@@ -357,7 +357,7 @@ def to_json(event: Event) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> Event:
-    """The event that `to_json` made this from. Unknown fields, from a newer version, are left out.
+    """The inverse of `to_json`. Unknown fields, from a newer version, are ignored.
 
     Raises:
         TraceError: unknown type, or a field is missing, malformed or out of range.
@@ -373,7 +373,7 @@ def from_json(data: Mapping[str, Any]) -> Event:
 
 
 def _with_numbers(data: dict[str, Any]) -> dict[str, Any]:
-    """What JSON has no form for, as `to_json` found it."""
+    """Convert bytes and -inf back from their JSON form."""
     for name in _BYTES:
         if data.get(name) is not None:
             data[name] = bytes.fromhex(data[name])
@@ -389,8 +389,8 @@ def _with_numbers(data: dict[str, Any]) -> dict[str, Any]:
 def _as_today(data: Mapping[str, Any]) -> dict[str, Any]:
     """An event of specviz 0.1 or 0.2 with the fields that it would have today.
 
-    These versions said "rows" for the way of a target in this process, and the kind of a baseline had to be told by
-    its speed: a server whose stream could not be counted had the same speed twice.
+    These versions wrote "rows" as the way of an in-process target. They did not record the kind of a baseline; it is
+    derived from the speeds: when the stream of a server could not be counted, both speeds were the same.
     """
     today = dict(data)
     if "candidates" in today:

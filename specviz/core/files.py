@@ -1,4 +1,4 @@
-"""Files that are complete or absent, whenever the process ends; and errors of the file system in words."""
+"""Writes files that are either complete or absent, and turns file-system errors into `SpecvizError`s."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def write_whole(path: Path, data: bytes | str | Callable[[Path], None]) -> None:
     """Write a file in one step: the earlier file stays until all of the new one is on the disk.
 
     Args:
-        path: its folder is made where it does not exist.
-        data: the contents, text as UTF-8; or a function that writes the file that it is given, whose name ends as
-            that of `path`: some writers choose their format by it.
+        path: its folder is created if it does not exist.
+        data: the contents, text as UTF-8; or a function that writes to the path that it is given. That path has the
+            same suffix as `path`, since some writers choose their format by it.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written; `path` is as it was before.
@@ -32,7 +32,7 @@ def write_whole(path: Path, data: bytes | str | Callable[[Path], None]) -> None:
         else:
             beside.write_bytes(data.encode("utf-8", errors="backslashreplace") if isinstance(data, str) else data)
         with beside.open("rb+") as file:
-            # Without it a power cut can leave the new name on an empty file.
+            # Without fsync a power failure can leave an empty file under the new name.
             os.fsync(file.fileno())
         os.replace(beside, path)
     except BaseException:
@@ -43,12 +43,12 @@ def write_whole(path: Path, data: bytes | str | Callable[[Path], None]) -> None:
 
 @contextmanager
 def disk_errors(where: Path, error: type[SpecvizError], remedy: str) -> Iterator[None]:
-    """Turn an error of the file system into one that names the path.
+    """Turn a file-system error into a `SpecvizError` that names the path.
 
     Args:
-        where: the file or folder, for errors that name none.
+        where: the file or folder, for errors that do not name one.
         error: the class to raise.
-        remedy: what the user can do, about a full disk too.
+        remedy: what the user can do; also shown for a full disk.
     """
     try:
         yield

@@ -1,9 +1,9 @@
-"""The names of targets and drafts, as people type them and settings hold them: parsed here and nowhere else.
+"""The names of targets and drafts, as users type them and settings store them. They are parsed only in this module.
 
     targets   local:NAME  openai:MODEL  verifier:URL  toy
     drafts    none  ngram  toy  model:NAME  ngram+model:NAME  ngram+toy
 
-NAME is a known model, a Hugging Face repository, a folder or a .gguf file; MODEL is a model as its server calls it.
+NAME is a known model, a Hugging Face repository, a folder or a .gguf file; MODEL is the server's name for a model.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-#: Where a target is. here: in this process. verifier: our own server, which sees whole distributions as well.
-#: completions: behind somebody's completions API.
+#: Where a target is. here: in this process. verifier: specviz's own server, which also has full distributions.
+#: completions: behind a completions API.
 Place = Literal["here", "verifier", "completions"]
 
 AUTO = "auto"
 NONE, NGRAM, TOY = "none", "ngram", "toy"
-#: A completions target whose model is not named yet.
+#: A completions target without a model name.
 ANY_COMPLETIONS = "openai:"
 
 TargetKind = Literal["local", "openai", "verifier", "toy", "unknown"]
@@ -32,8 +32,8 @@ class TargetName:
     """The parsed name of a target.
 
     Attributes:
-        kind: "unknown" where the name means nothing.
-        model: what stands behind the colon; empty for the toy.
+        kind: "unknown" for a name that cannot be parsed.
+        model: the part after the colon; empty for the toy.
     """
 
     kind: TargetKind
@@ -41,7 +41,7 @@ class TargetName:
 
     @property
     def place(self) -> Place:
-        """Where a target of this name is: the one answer to whether it is remote."""
+        """Where a target of this name is. Use this to decide whether a target is remote, never the text of the name."""
         return _PLACES.get(self.kind, "here")
 
     def __str__(self) -> str:
@@ -53,9 +53,9 @@ class DraftName:
     """The parsed name of a draft.
 
     Attributes:
-        kind: what drafts, behind a lookup if there is one; "unknown" where the name means nothing.
-        model: what stands behind `model:`; empty for the others.
-        lookup_first: n-gram lookup copies where it can, and the draft goes on where it cannot.
+        kind: the drafter, apart from a lookup in front of it; "unknown" for a name that cannot be parsed.
+        model: the part after `model:`; empty for other drafters.
+        lookup_first: n-gram lookup copies where it finds a match, and the drafter drafts where it does not.
     """
 
     kind: DraftKind
@@ -64,7 +64,7 @@ class DraftName:
 
     @property
     def alone(self) -> DraftName:
-        """The same without a lookup in front."""
+        """The same drafter without a lookup in front of it."""
         return DraftName(self.kind, self.model)
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class DraftName:
 
 
 def parse_target(name: str) -> TargetName:
-    """The target that a name means."""
+    """Parse the name of a target."""
     kind, _, model = name.strip().partition(":")
     if name.strip() == TOY:
         return TargetName("toy")
@@ -85,7 +85,7 @@ def parse_target(name: str) -> TargetName:
 
 
 def parse_draft(name: str) -> DraftName:
-    """The draft that a name means."""
+    """Parse the name of a draft."""
     behind = name.strip().removeprefix(_LOOKUP_FIRST)
     lookup_first = behind != name.strip()
     kind, _, model = behind.partition(":")
@@ -98,25 +98,25 @@ def parse_draft(name: str) -> DraftName:
     return DraftName("unknown", behind, lookup_first)
 
 
-#: What `auto` means for a target; n-gram lookup, which fits every target, where none is named here.
+#: Target → its default draft. Every other target gets n-gram lookup, which works with any target.
 _DEFAULT_DRAFTS = {"local:smollm2-135m": "ngram+model:smollm2-draft"}
-#: Draft models that end early by default. 0.4 came out best of 0 to 0.5 in a simulation on held-out answers;
+#: Draft models that end early by default. 0.4 was the best value from 0 to 0.5 in a simulation on held-out answers;
 #: `python -m tests.benchmarks.draft --min-confidence 0 0.4` measures it.
 _DEFAULT_MIN_CONFIDENCE = {"model:smollm2-draft": 0.4}
 
 
 def default_draft(target: str) -> str:
-    """The draft for a target when nobody has chosen one."""
+    """The draft for a target when the settings choose none."""
     return _DEFAULT_DRAFTS.get(target, NGRAM)
 
 
 def default_min_confidence(draft: str) -> float:
-    """Where a draft ends early when nobody has chosen it."""
+    """The `min_confidence` of a draft when the settings choose none."""
     return _DEFAULT_MIN_CONFIDENCE.get(str(parse_draft(draft).alone), 0.0)
 
 
 def draft_name(text: str) -> str:
-    """A draft as settings hold it: with `model:` in front of a bare model name or repository, as in DRAFT_MODEL."""
+    """A draft's name as settings store it: `model:` is added to a bare model name, as DRAFT_MODEL may hold."""
     parsed = parse_draft(text)
     bare = parsed.model if parsed.kind == "unknown" else ""
     if bare and ":" not in bare and "+" not in bare and bare not in (AUTO, NONE, NGRAM):
@@ -125,18 +125,18 @@ def draft_name(text: str) -> str:
 
 
 def target_name(text: str) -> str:
-    """A target as settings hold it: with `local:` in front of a bare model name."""
+    """A target's name as settings store it: `local:` is added to a bare model name."""
     text = text.strip()
     return text if text == TOY or ":" in text else f"local:{text}"
 
 
 def local_name(model: str) -> str:
-    """The target that a model in this process is."""
+    """The target name of a model in this process."""
     return f"local:{model}"
 
 
 def model_name(model: str, lookup_first: bool = False) -> str:
-    """The draft that a model in this process is."""
+    """The draft name of a model in this process."""
     return str(DraftName("model", model, lookup_first))
 
 
@@ -146,5 +146,5 @@ def lookup_first(draft: str) -> str:
 
 
 def completions_name(model: str) -> str:
-    """The target that a model behind a completions API is."""
+    """The target name of a model behind a completions API."""
     return f"{ANY_COMPLETIONS}{model}"

@@ -1,4 +1,4 @@
-"""Short tuples in little memory: a run keeps some dozens of alternatives for every token as long as it is shown."""
+"""Sequences of short tuples in little memory: a shown run keeps dozens of alternatives for every token."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
-#: A named tuple of a token's id, its name, and two numbers that may be None.
+#: A named tuple of token id, token name, and two numbers that may be None.
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 _NONE = float("nan")
 
 
 class Packed(Sequence[Row]):
-    """Equal to the tuple of rows that it was made of, in a quarter of its memory; rows are made when they are read.
+    """Equal to the tuple of rows that it was made from, in less than a third of the memory; rows are created when read.
 
     Args:
-        make: makes a row of its four values.
+        make: creates a row from its four values.
     """
 
     __slots__ = ("_ids", "_make", "_names", "_numbers")
@@ -25,7 +25,7 @@ class Packed(Sequence[Row]):
     def __init__(self, make: Callable[[int, str, Any, Any], Row], rows: Sequence[Row]) -> None:
         self._make = make
         self._ids = array("q", (row[0] for row in rows))
-        # The same few names come again and again.
+        # Names repeat often, so each is stored once.
         self._names = tuple(sys.intern(row[1]) for row in rows)
         self._numbers = array("d", (_NONE if value is None else value for row in rows for value in row[2:]))
 
@@ -56,7 +56,7 @@ class Packed(Sequence[Row]):
 
 
 def packed(make: Callable[[int, str, Any, Any], Row], rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows in little memory; as a tuple where that cannot be: none at all, or a number that is nan."""
+    """The rows in packed form; a plain tuple when there are no rows or a number is nan."""
     if isinstance(rows, Packed):
         return rows
     if not rows or any(value != value for row in rows for value in row[2:]):

@@ -1,4 +1,4 @@
-"""A drafter and a target that fit each other, and what makes such pairs."""
+"""A drafter and a target with the same vocabulary, and the protocol of what builds them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Pair:
     """A drafter and a target whose vocabularies were checked.
 
     Attributes:
-        where: the address of a remote target, as it may be shown.
-        close: lets go of a connection; to be called when the pair is used no more.
+        where: the address of a completions target, without secrets.
+        close: closes the connection; call it when the pair is no longer used.
     """
 
     drafter: Drafter
@@ -31,8 +31,8 @@ class Pair:
 
 
 class PairBuilder(Protocol):
-    """Makes pairs; belongs to one thread and may keep models loaded between calls."""
+    """Builds pairs; belongs to one thread and may keep models loaded between calls."""
 
     def build(self, settings: Settings, wait: Wait = Wait(), key: Secret | None = None) -> Pair:
-        """Load what is missing and check the pairing. `key` opens a remote target; without one, the environment's."""
+        """Load what is missing and check the pairing. `key`: API key of a completions target; default: environment."""
         ...

@@ -1,4 +1,4 @@
-"""What the loop talks to: drafters, targets and tokenizers, and the values that pass between them."""
+"""The interfaces of the loop: drafters, targets, tokenizers and models, and the values that pass between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specviz.core.sampling import Logits, Row, Status
 from specviz.core.settings import Rule, Sampling
 from specviz.core.vocabulary import Vocabulary
 
-#: How the tokens of a candidate came to be. iid: drawn one by one, each from its own q. distinct_first: the same, but
+#: How the tokens of a candidate were chosen. iid: drawn one by one, each from its own q. distinct_first: the same, but
 #: the first tokens of the candidates of one draft were drawn without replacement. one_hot: chosen, not drawn.
 Drawn = Literal["iid", "distinct_first", "one_hot"]
 
@@ -24,15 +24,15 @@ class Candidate:
     """One block of draft tokens, each with the q that it was drawn from.
 
     Attributes:
-        token_ids: (K,); may be shorter than asked for.
-        q: (K,) rows; `q[i]` is what `token_ids[i]` was drawn from.
-        logprobs: (K,) natural log of the draft's untempered probability; None where the drafter has none (n-gram).
-        entropies: (K,) bits, of the untruncated distribution at temperature 1; None where there is none.
+        token_ids: (K,); K may be less than asked for.
+        q: (K,) rows; `token_ids[i]` was drawn from `q[i]`.
+        logprobs: (K,) natural log of the draft's probability before temperature; None if the drafter has none (n-gram).
+        entropies: (K,) bits, of the untruncated distribution at temperature 1; None if the drafter has none.
         alternatives: (K,) the draft's most probable tokens at each position, best first.
-        times_ms: (K,) what each token took.
+        times_ms: (K,) time of each token.
         drafter: name of the drafter that proposed it.
-        drawn: how. `q` alone says of each token what it was drawn from; this says whether the candidates of one draft
-            depend on each other.
+        drawn: how the tokens were chosen. `q` describes each token alone; this also says whether the candidates of one
+            draft depend on each other.
     """
 
     token_ids: tuple[TokenId, ...]
@@ -48,7 +48,7 @@ class Candidate:
         return len(self.token_ids)
 
     def behind(self, start: int) -> Candidate:
-        """The same without its first `start` tokens."""
+        """The candidate without its first `start` tokens."""
         return replace(
             self,
             token_ids=self.token_ids[start:],
@@ -60,7 +60,7 @@ class Candidate:
         )
 
 
-#: A block of no tokens.
+#: A candidate without tokens.
 EMPTY = Candidate((), (), (), (), (), ())
 
 
@@ -69,8 +69,8 @@ class Draft:
     """What a drafter proposes for a round.
 
     Attributes:
-        candidates: in the order drawn, none of them empty; none at all where there was nothing to draft.
-        note: why the drafter cannot draft what it was asked for, in words for a person; empty when all is well.
+        candidates: in the order drawn, each with at least one token; empty when nothing was drafted.
+        note: why the drafter could not draft what it was asked for, as a sentence for the user; usually empty.
     """
 
     candidates: tuple[Candidate, ...] = ()
@@ -78,27 +78,27 @@ class Draft:
 
     @property
     def first(self) -> Candidate:
-        """The first candidate; `EMPTY` where there is none."""
+        """The first candidate; `EMPTY` when there is none."""
         return self.candidates[0] if self.candidates else EMPTY
 
 
 NO_DRAFT = Draft()
 
-#: Which stream the target's own draws come from: one per round, or one per position. See `specviz.core.noise`.
+#: Which stream the target draws from: one per round, or one per position. See `specviz.core.noise`.
 Stream = Literal["target", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a target is asked to judge.
+    """The input of one verification.
 
     Attributes:
-        context_ids: everything in front of the draft, the prompt included.
-        draft: what was proposed; no candidate means one plain decoding step.
+        context_ids: all token ids before the draft, the prompt included.
+        draft: the proposed candidates; no candidate means one plain decoding step.
         sampling, rule: of the run.
         noise: every random draw of the round.
-        stream: of the target's own draws. Plain decoding without a drafter draws by position, so that its text does
-            not depend on how many rounds there were.
+        stream: of the target's draws. Plain decoding without a drafter draws by position, so that its text does not
+            depend on the number of rounds.
     """
 
     context_ids: tuple[TokenId, ...]
@@ -109,18 +109,18 @@ class Round:
     stream: Stream = "target"
 
     def behind(self, token_ids: Sequence[int], rest: Candidate) -> Round:
-        """The same round, with some more ids in front of what is left of its only candidate."""
+        """The same round with `token_ids` appended to the context and `rest` as its only candidate."""
         draft = replace(self.draft, candidates=(rest,) if rest.token_ids else ())
         return replace(self, context_ids=(*self.context_ids, *token_ids), draft=draft)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a wait has come: a download, a conversion, a load, a baseline.
+    """Progress of a wait: a download, a conversion, a load, a baseline.
 
     Attributes:
-        what: for a person, as in "Downloading SmolLM2-135M-Instruct"; empty where a wait is over.
-        done, total: in `unit`; total None while it is unknown.
+        what: text for the user, such as "Downloading SmolLM2-135M-Instruct"; empty when the wait is over.
+        done, total: in `unit`; total is None while it is unknown.
         unit: "bytes", "tokens", "steps" or "s".
     """
 
@@ -135,10 +135,10 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Somebody waits: for a download, a server, a measurement. They are told how far it is, and may give it up.
+    """Callbacks of whoever waits for a download, a server or a measurement: progress and cancellation.
 
     Attributes:
-        on_progress: told often. cancelled: asked often; true ends what is waited for.
+        on_progress: called often, with the progress. cancelled: called often; true ends the wait.
     """
 
     on_progress: OnProgress = lambda progress: None
@@ -147,23 +147,23 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of one position of a candidate.
+    """The decision at one position of a candidate.
 
     Attributes:
-        status: accepted, rejected, ignored (behind the first rejection: the rule never reached it) or bonus.
+        status: accepted, rejected, ignored (after the first rejection: not tested by the rule) or bonus.
         draft_id: the draft token; None for the bonus.
-        final_id: the token that stands here now; None when ignored.
+        final_id: the emitted token; None when ignored.
         p, q: target and draft probability of the draft token after the sampling settings (of the bonus token, for
             the bonus; its q is None).
-        acceptance: the probability with which the draft token was to be kept; None for ignored and bonus.
-        u: the uniform draw that decided, where the rule draws one.
-        draft_logprob_target: natural log of the target's untempered probability of the draft token (of the bonus
-            token, for the bonus).
+        acceptance: the probability with which the rule keeps the draft token; None for ignored and bonus.
+        u: the uniform draw that decided, if the rule draws one.
+        draft_logprob_target: natural log of the target's probability of the draft token, before temperature (of the
+            bonus token, for the bonus).
         final_logprob: the same for `final_id`.
         entropy: bits, of the target's untruncated distribution at temperature 1.
         alternatives: the target's most probable tokens here, best first.
         weighed, overlap: see `events.VerifyResult`.
-        candidate: whose position this is.
+        candidate: number of the candidate that this position belongs to.
     """
 
     status: Status
@@ -184,16 +184,16 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of one verification. Times in ms, None where they cannot be known.
+    """The outcome of one verification. Times are in ms, None when unknown.
 
     Attributes:
         decisions: one per draft token of each candidate, then the bonus if every token of the winner was kept.
-        token_ids: what the round emits: kept tokens and the resampled or bonus token.
+        token_ids: the emitted ids: kept tokens and the resampled or bonus token.
         compute_ms: the target model's forward pass. network_ms, queue_ms: 0.0 in-process.
-        rule_ms: probabilities, the rule, and what is recorded about it.
-        call_ms: what is left of calls to a server, where it does not say what was network and what computing.
+        rule_ms: computing probabilities, applying the rule, and recording its decisions.
+        call_ms: the part of calls to a server that cannot be divided into network and computing.
         sent_bytes, received_bytes, billed_prompt_tokens, billed_completion_tokens, requests: None where not applicable.
-        winner: number of the candidate that the emitted ids are of.
+        winner: number of the candidate that the emitted ids belong to.
     """
 
     decisions: tuple[Decision, ...]
@@ -214,16 +214,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """A target's limits, and what it is.
+    """A target's limits and description.
 
     Attributes:
-        vocab_size: ids at or beyond it are never sent.
+        vocab_size: ids at or above it are never sent.
         max_context: tokens, prompt and output together.
         stop_ids: tokens that end a generation.
         place: where the target is.
-        engine, precision, blas: what runs it in this process, in which number format, on which matrix library; empty
-            where that is not known.
-        way: how a completions target verifies a round; None for any other.
+        engine, precision, blas: the engine of an in-process target, its number format and its matrix library; empty
+            when unknown.
+        way: how a completions target verifies a round; None for other targets.
         simulated_rtt_ms, simulated_jitter_ms: of a network that is simulated in front of it; 0 for none.
     """
 
@@ -240,30 +240,30 @@ class Capabilities:
 
     @property
     def full_rows(self) -> bool:
-        """Whether whole distributions are seen, so that every rule is as exact as the rule can be."""
+        """Whether full distributions are known, so that each rule keeps its own guarantee."""
         return self.place != "completions"
 
 
 class Scorer(Protocol):
-    """A language model with a cache of its own, as drafters and in-process targets use it."""
+    """A language model with its own cache, as drafters and in-process targets use it."""
 
     def score(self, token_ids: Sequence[int], rows: int) -> Logits:
-        """Logits (rows, V) after each of the last `rows` ids of the whole context; -inf for ids that must not be.
+        """Logits (rows, V) after each of the last `rows` ids of the whole context; -inf for ids that must not be drawn.
 
-        The cache is kept by longest common prefix with the last call, so a rewind cannot be forgotten.
+        The cache is reused up to the longest common prefix with the last call, so callers never rewind it themselves.
         """
         ...
 
     def score_blocks(self, context_ids: Sequence[int], blocks: Sequence[Sequence[int]]) -> list[Logits]:
-        """Rows of several blocks that stand behind the same context: for each (len(block) + 1, V).
+        """Logits of several blocks that follow the same context: one (len(block) + 1, V) array per block.
 
-        Row i of a block is what follows the context and its first i ids. A class that inherits this gets one pass a
-        block; an engine that can judge all of them in one pass has its own.
+        Row i of a block holds the logits after the context and the first i ids of the block. This default makes one
+        pass per block; an engine that can score all blocks in one pass overrides it.
         """
         return [self.score([*context_ids, *block], len(block) + 1) for block in blocks]
 
     def reset(self) -> None:
-        """Forget the cache."""
+        """Empty the cache."""
         ...
 
 
@@ -272,27 +272,27 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """As it was asked for."""
+        """The name under which it was loaded."""
         ...
 
     @property
     def engine(self) -> str:
-        """What runs it: "mlx" or "toy"."""
+        """The engine that runs it: "mlx" or "toy"."""
         ...
 
     @property
     def precision(self) -> str:
-        """Number format of its weights while it runs, for a person."""
+        """Number format of its weights at run time, as text for the user."""
         ...
 
     @property
     def blas(self) -> str:
-        """Library that multiplies its matrices; empty where that is not known."""
+        """Library that multiplies its matrices; empty when unknown."""
         ...
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Its tokens."""
+        """Its vocabulary."""
         ...
 
     @property
@@ -302,20 +302,20 @@ class Model(Protocol):
 
     @property
     def max_context(self) -> int:
-        """Tokens."""
+        """Maximum number of tokens in the context."""
         ...
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Its own."""
+        """The model's own tokenizer."""
         ...
 
     def scorer(self) -> Scorer:
-        """A new, empty cache over its weights."""
+        """A new scorer with these weights and an empty cache."""
         ...
 
 
-#: What was asked and what was answered, earlier in a conversation.
+#: An earlier question of a conversation and its answer.
 Exchange = tuple[str, str]
 
 
@@ -323,37 +323,37 @@ class Tokenizer(Protocol):
     """Text to ids and back. Ids are the truth: generated text is never encoded again."""
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a text, special tokens in it parsed as such; adds none of its own."""
+        """Ids of a text. Special tokens in the text are parsed as such; none are added."""
         ...
 
     def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
-        """The text to encode for one user turn, by the model's chat template; the prompt itself where it has none.
+        """The text to encode for one user turn, by the model's chat template; the prompt itself if there is none.
 
-        An empty `system` leaves the template's own default in place. `before`: the conversation up to the prompt.
+        With an empty `system` the template's own default is used. `before`: the conversation before the prompt.
         """
         ...
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Text of a whole id sequence; special tokens are left out, incomplete characters become U+FFFD."""
+        """Text of a complete id sequence; special tokens are left out, incomplete characters become U+FFFD."""
         ...
 
     def token_bytes(self, token_id: int) -> bytes:
-        """What one token adds to the text, as UTF-8; may be part of a character; empty for a special token."""
+        """The UTF-8 bytes that one token adds to the text; may be part of a character; empty for a special token."""
         ...
 
     def token_name(self, token_id: int) -> str:
-        """A printable form of any one token: " the", "<|im_end|>", escaped bytes for part of a character."""
+        """A printable form of a token: " the", "<|im_end|>", or escaped bytes for part of a character."""
         ...
 
 
 class Drafter(Protocol):
-    """Proposes tokens. One file in `drafters/` and one line in the catalog make a new one."""
+    """Proposes tokens. A new drafter is one file in `drafters/` and one line in the catalog."""
 
     name: str
     max_context: int | None
 
     def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
-        """At most n candidates of at most k tokens that continue the whole context."""
+        """At most n candidates of at most k tokens each that continue the context."""
         ...
 
     def reset(self) -> None:
@@ -363,62 +363,62 @@ class Drafter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One position of a block that was not drafted but followed.
+    """One position of a block that a drafter would have drafted along an existing text.
 
     Attributes:
-        q: what the drafter would have drawn its token from.
-        copied: it was copied from the context, which costs next to nothing, and not drawn from a model.
+        q: the distribution that the drafter would have drawn the token from.
+        copied: the token would be copied from the context, at almost no cost, and not drawn from a model.
     """
 
     q: Row
     copied: bool = False
 
 
-#: Given where in a text a round starts and K: the steps of the block that would be drafted there, if every draft token
-#: turned out to be the text's own. Those for a smaller K are the first of them. Called from front to back.
+#: (start of a round in the text, K) → the steps of the block that would be drafted there, if every draft token were
+#: the text's own token. The steps for a smaller K are a prefix of these. Must be called with ascending starts.
 Follower = Callable[[int, int], Sequence[Step]]
 
 
 @runtime_checkable
 class Followable(Protocol):
-    """A drafter that can tell what it would have done along a text that is already there."""
+    """A drafter that can compute what it would have drafted along an existing text."""
 
     def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
-        """What it would draft at each place of a text.
+        """What it would draft at each position of a text.
 
         Args:
-            ids: prompt and text. start: where the text begins; the places of the follower count from there.
+            ids: prompt and text. start: index of the first id of the text; the follower counts from there.
         """
         ...
 
 
 @runtime_checkable
 class HasScorer(Protocol):
-    """A target whose whole distributions can be had."""
+    """A target with full distributions."""
 
     @property
     def scorer(self) -> Scorer:
-        """The model, with the target's own cache."""
+        """The model with the target's own cache."""
         ...
 
 
 def without_network(target: Target) -> Target:
-    """The target itself, where a network is simulated in front of it."""
+    """The target without the network that is simulated in front of it, if there is one."""
     return target.near if isinstance(target, Distant) else target
 
 
 @runtime_checkable
 class Streaming(Protocol):
-    """A target that can also decode plainly in one long answer, which is what a server does best without a draft."""
+    """A target that can also decode plainly in one streamed answer, the usual way to use a server without a draft."""
 
     def stream_plain(
         self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
     ) -> Generator[tuple[float, int | None]]:
-        """Pieces of one streamed answer, past stop tokens where the server can be told so.
+        """Chunks of one streamed answer, continued past stop tokens if the server supports that.
 
         Yields:
-            Seconds of `time.perf_counter` at which a piece came, and how many tokens it brought. None where the server
-            does not say; if it tells the sum at the end, a last piece holds that.
+            For each chunk the `time.perf_counter` value when it came, in seconds, and its number of tokens: None when
+            the server does not report it. If the server reports the total at the end, a last item holds that.
         """
         ...
 
@@ -435,14 +435,14 @@ class Distant(Protocol):
 
 
 class Target(Protocol):
-    """Judges proposals. Callers always pass the whole context; the cache is the target's own business."""
+    """Verifies drafts. Callers always pass the whole context; the target manages its own cache."""
 
     name: str
     capabilities: Capabilities
     tokenizer: Tokenizer
 
     def guarantee(self, sampling: Sampling, rule: Rule) -> Guarantee:
-        """What may be promised about output under these settings."""
+        """The guarantee for output under these settings."""
         ...
 
     def verify(self, round: Round) -> Verdict:

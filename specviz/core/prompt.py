@@ -1,4 +1,4 @@
-"""From what a person typed to the ids that both models see."""
+"""From a typed prompt to the ids that both models get."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from specviz.core.settings import Settings, is_text
 
 
 def refuse_empty(prompt: str) -> None:
-    """Refuse a prompt of nothing but space, or of bytes that are no text.
+    """Refuse a prompt of white space only, or one that is not valid text.
 
     Raises:
-        PromptError: it is empty, or cannot be encoded.
+        PromptError: it is empty, or cannot be encoded as UTF-8.
     """
     if not prompt.strip():
         raise PromptError("The prompt is empty.", "Type a question, or choose an example.")
@@ -22,10 +22,10 @@ def refuse_empty(prompt: str) -> None:
 
 
 def prepare(target: Target, settings: Settings, prompt: str, before: Sequence[Exchange] = ()) -> tuple[str, list[int]]:
-    """The text that is sent, chat template applied unless `raw`, and its ids.
+    """The text to decode from, with the chat template applied unless `raw`, and its ids.
 
     Args:
-        before: the conversation up to the prompt; with `raw` one text after the other.
+        before: the conversation before the prompt; with `raw`, its texts are joined by newlines.
 
     Raises:
         PromptError: nothing can be decoded from it.
@@ -41,7 +41,7 @@ def prepare(target: Target, settings: Settings, prompt: str, before: Sequence[Ex
 
 
 def without_template(prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
-    """The text for a model that knows no turns: system prompt, earlier turns and prompt, each on lines of its own."""
+    """The text for a model without chat turns: system prompt, earlier turns and prompt, joined by newlines."""
     earlier = (text for pair in before for text in pair)
     return "\n".join([*(part for part in (system, *earlier) if part), prompt])
 

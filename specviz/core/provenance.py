@@ -1,4 +1,4 @@
-"""What a measurement was made with: versions and machine, as every trace and every benchmark records them."""
+"""Versions and machine of a measurement, as every trace and every benchmark records them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from specviz import __version__
 
-#: Packages that decide about results or times; the BLAS that MLX uses on Linux is one of them.
+#: Packages that affect results or times, among them the BLAS that MLX uses on Linux.
 PACKAGES = ("mlx", "mlx-lm", "scipy-openblas32", "numpy", "transformers", "tokenizers", "openai", "msgspec")
 
 
 @cache
 def versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
-    """The versions of specviz, Python and those of the packages that are installed, by name."""
+    """The versions of specviz, Python and the packages that are installed, by name."""
     found = {"specviz": __version__, "python": platform.python_version()}
     for package in packages:
         try:
@@ -36,7 +36,7 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """The name of the processor: Linux has it in a file, other systems in the platform module."""
+    """The name of the processor: from /proc/cpuinfo on Linux, from the platform module elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:

@@ -3,12 +3,12 @@
 Letters, as in Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding" (arXiv:2211.17192):
 
     p   the target's distribution over the next token, after temperature, top-k and top-p
-    q   the distribution that the draft token was actually drawn from, after the same settings
+    q   the distribution that the draft token was drawn from, after the same settings
     x   the draft token, x ~ q
     u   a uniform draw from [0, 1)
     α   the acceptance rate of a position, Σ min(p, q)
 
-A deviation from the paper is named where it is made. Everything here is numpy in, numpy out; nothing changes its
+Each deviation from the paper is marked in the code. All functions take and return numpy arrays and do not modify their
 arguments. A function that draws takes an open stream of `specviz.core.noise`.
 """
 
@@ -44,7 +44,7 @@ class Row:
 
     @classmethod
     def one_hot(cls, token_id: int) -> Row:
-        """The distribution of a token that was not drawn but chosen (greedy, n-gram lookup)."""
+        """The distribution of a token that was chosen, not drawn (greedy, n-gram lookup)."""
         return cls(np.ones(1), np.array([token_id], dtype=np.int64))
 
     def prob(self, token_id: int) -> float:
@@ -91,7 +91,7 @@ def to_probs(logits: Logits, sampling: Sampling) -> Floats:
     scaled = logits.astype(np.float64)
     scaled -= scaled.max()
     with np.errstate(over="ignore"):
-        # Next to temperature 0 all but the best overflow to -inf, which is where they belong.
+        # Close to temperature 0 all scaled logits but the best overflow to -inf, which is the right limit.
         scaled /= sampling.temperature
     probs = np.exp(scaled, out=scaled)
     if 0 < sampling.top_k < len(probs):
@@ -107,7 +107,7 @@ def to_probs(logits: Logits, sampling: Sampling) -> Floats:
 
 
 def _best_first(logits: Logits) -> Ids:
-    """Ids by falling logit, ties by id; by probability, two logits that round to one could push the argmax out."""
+    """Ids by descending logit, ties by id. Sorting by probability could drop the argmax when two values round equal."""
     return np.argsort(-logits, kind="stable")
 
 
@@ -139,7 +139,7 @@ def draw(probs: Floats, rng: np.random.Generator) -> int:
 
 
 def row_of(logits: Logits, sampling: Sampling) -> Row:
-    """The q that a draft token is drawn from: one-hot at temperature 0, else all of `to_probs`."""
+    """The q that a draft token is drawn from: one-hot at temperature 0, else the full row of `to_probs`."""
     if sampling.temperature == 0:
         _check(logits)
         return Row.one_hot(int(np.argmax(logits)))
@@ -156,18 +156,17 @@ def draw_row(row: Row, rng: np.random.Generator) -> int:
 def draw_from(logits: Logits, sampling: Sampling, rng: np.random.Generator) -> tuple[int, Row]:
     """Draw a draft token together with the q that it was drawn from.
 
-    One function makes both, so that the tested q can never be another than the sampled one.
+    One function returns both, so that the q that the rule uses is always the q that the token was sampled from.
     """
     row = row_of(logits, sampling)
     return draw_row(row, rng), row
 
 
 def expected_acceptance(logits: Logits, q: Row) -> float:
-    """How likely the target keeps a token that is drawn from q, as far as the draft can tell.
+    """The draft's estimate of the probability that the target keeps a token drawn from q.
 
-    An estimate, and a plain one: the probability of the draft's best token, since a draft that is sure tends to be
-    right. Where the sampling settings leave a single token (temperature 0, top-k 1), every draft would look sure: there
-    it is the probability before them.
+    The estimate is the probability of the draft's best token. If the sampling settings leave a single token
+    (temperature 0, top-k 1), that would always be 1; then it is the probability before the settings.
 
     It must not depend on the token that is then drawn: see `specviz.drafters.model`.
 
@@ -184,7 +183,7 @@ def expected_acceptance(logits: Logits, q: Row) -> float:
 def acceptance(p: Floats, q: Floats) -> Floats:
     """The probability of keeping each token, min(1, p/q) (Leviathan et al. 2023, section 2.3).
 
-    Where q is 0 the token cannot have been drawn; the value there is 1 by convention.
+    A token with q = 0 cannot have been drawn; its value is 1 by convention.
 
     Args:
         p: (V,) target. q: (V,) draft.
@@ -194,9 +193,9 @@ def acceptance(p: Floats, q: Floats) -> Floats:
 
 
 def residual(p: Floats, q: Floats) -> Floats:
-    """What a refused position is drawn from: norm(max(0, p - q)) (Leviathan et al. 2023, section 2.3).
+    """The distribution that replaces a rejected token: norm(max(0, p - q)) (Leviathan et al. 2023, section 2.3).
 
-    When p == q nothing is ever refused and the residual is empty; it falls back to p, so that a refusal forced by
+    When p == q nothing is rejected and the residual is empty; it falls back to p, so that a rejection caused by
     rounding still draws from the target.
     """
     left = np.maximum(p - q, 0.0)
@@ -205,10 +204,10 @@ def residual(p: Floats, q: Floats) -> Floats:
 
 
 def overlap(p: Floats, q: Row) -> float:
-    """α = Σ min(p, q), how likely a token drawn from q is kept (Leviathan et al. 2023, theorem 3.5).
+    """α = Σ min(p, q), the probability that a token drawn from q is kept (Leviathan et al. 2023, theorem 3.5).
 
     Args:
-        p: (V,) target. q: draft; what it has beyond p's vocabulary is never kept.
+        p: (V,) target. q: draft; ids beyond p's vocabulary are never kept.
     """
     if q.ids is None:
         n = min(len(p), len(q.probs))
@@ -227,10 +226,10 @@ class TokenTest:
     """Whether a rule keeps one draft token.
 
     Attributes:
-        kept: whether it does.
-        weight: the probability with which this token was to be kept, before u was drawn.
-        u: the uniform draw that decided; None where the rule draws none.
-        own: the target's own token at this position, where the rule compares the draft token with it; None elsewhere.
+        kept: whether the token is kept.
+        weight: the probability of keeping this token, before u was drawn.
+        u: the uniform draw that decided; None if the rule draws none.
+        own: the target's own token at this position, if the rule compares the draft token with it; else None.
     """
 
     kept: bool
@@ -240,15 +239,15 @@ class TokenTest:
 
 
 def token_test(rule: Rule, p: Floats, x: int, q: Row, rng: np.random.Generator) -> TokenTest:
-    """Decide whether draft token x is kept. What stands in place of a refused one is drawn by `replacement`.
+    """Decide whether draft token x is kept. `replacement` draws the token in place of a rejected one.
 
     probabilistic: modified rejection sampling (Leviathan et al. 2023, algorithm 1). Lossless; keeps Σ min(p, q).
     deterministic: keep x if the target draws the same token. Lossless; keeps Σ p·q.
-    greedy: keep x while it is the target's argmax. Lossless at temperature 0 only.
+    greedy: keep x if it is the target's argmax. Lossless at temperature 0 only.
     threshold: keep x when p(x) ≥ τ. Lossy.
 
     Args:
-        p: (V,) the target's distribution. q: what x was drawn from.
+        p: (V,) the target's distribution. q: the distribution that x was drawn from.
         rng: the round's target stream.
 
     Raises:
@@ -274,9 +273,9 @@ def token_test(rule: Rule, p: Floats, x: int, q: Row, rng: np.random.Generator) 
 
 
 def replacement(rule: Rule, p: Floats, q: Row, refused: TokenTest, rng: np.random.Generator) -> int:
-    """The token in place of a refused one: the target's own where it is drawn already, else a draw.
+    """The token in place of a rejected one: the target's own if the rule has it already, else a draw.
 
-    Under `probabilistic` from the residual, under `threshold` from p.
+    The draw is from the residual under `probabilistic`, and from p under `threshold`.
     """
     if refused.own is not None:
         return refused.own
@@ -286,7 +285,7 @@ def replacement(rule: Rule, p: Floats, q: Row, refused: TokenTest, rng: np.rando
 def bonus(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
     """The extra token of a fully accepted round, from the target's own distribution.
 
-    Under `greedy` it is the argmax: a drawn bonus would make the text half greedy, half sampled.
+    Under `greedy` it is the argmax: a sampled bonus would mix greedy and sampled tokens in one text.
     """
     return int(np.argmax(p)) if rule.name == "greedy" else draw(p, rng)
 
@@ -294,9 +293,9 @@ def bonus(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
 def draw_shared(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
     """The token of plain decoding without a drafter: the argmax of log p + Gumbel noise, which is a draw from p.
 
-    The noise of token x is made of the x-th number of the stream, so a vocabulary with padding draws the same token as
-    one without. A drafter that uses the same noise with its own q draws the same token often (Daliri, Musco and
-    Suresh 2024, arXiv:2408.07978). Under `greedy` it is the argmax of p.
+    The noise of token x is computed from the x-th number of the stream, so a vocabulary with padding draws the same
+    token as one without. A drafter that uses the same noise with its own q often draws the same token (Daliri, Musco
+    and Suresh 2024, arXiv:2408.07978). Under `greedy` it is the argmax of p.
 
     Args:
         p: (V,) non-negative. rng: the shared stream of the position.
@@ -311,7 +310,7 @@ def draw_shared(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RowSummary:
-    """What is recorded about a row of logits at temperature 1, before any truncation.
+    """Recorded figures of a row of logits, at temperature 1 and before any truncation.
 
     Attributes:
         log_normaliser: ln Σ exp(logit), so that `logits[i] - log_normaliser` is a log-probability.
@@ -322,15 +321,15 @@ class RowSummary:
     entropy_bits: float
 
 
-# exp underflows to 0 far above this; it keeps 0 · -inf out of the entropy.
+# exp underflows to 0 far above this value. It avoids 0 · -inf in the entropy.
 _FLOOR = np.float32(-1e4)
 
 
 def summarise(logits: Logits) -> RowSummary:
     """Normaliser and entropy of a (V,) row in one pass.
 
-    Single precision is enough for what is only shown (errors near 1e-6), and costs a third; what the rules decide
-    by is computed in double precision by `to_probs`.
+    Single precision is enough for values that are only shown (errors near 1e-6), and takes a third of the time. The
+    probabilities that the rules use are computed in double precision by `to_probs`.
     """
     top = logits.max()
     shifted = np.maximum(logits - top, _FLOOR)
@@ -342,8 +341,8 @@ def summarise(logits: Logits) -> RowSummary:
 
 
 def top_ids(logits: Logits, n: int) -> list[int]:
-    """Ids of the n largest logits of a (V,) row, best first, ties by id; -inf is never among them."""
-    # Sorting a whole vocabulary for ten ids would cost more than the rule itself: look near the top first.
+    """Ids of the n largest logits of a (V,) row, best first, ties by id; logits of -inf are left out."""
+    # Sorting the whole vocabulary would take longer than the rule itself, so only logits near the maximum are sorted.
     near = np.flatnonzero(logits > logits.max() - 12)
     if len(near) < n:
         near = np.flatnonzero(logits > -np.inf)
@@ -353,7 +352,7 @@ def top_ids(logits: Logits, n: int) -> list[int]:
 
 
 def promise(rule: Rule, sampling: Sampling) -> Guarantee:
-    """What a rule promises where whole distributions are known (docs/architecture.md, "The maths")."""
+    """The guarantee of a rule when full distributions are known (docs/architecture.md, "The maths")."""
     match rule.name:
         case "probabilistic":
             return Guarantee("EXACT", "Rejection sampling: every token is distributed as the target's own.")

@@ -1,7 +1,7 @@
-"""What must not be written or shown, and the one way to strike it out.
+"""Removes secrets from text that is written or shown.
 
-A server may repeat in an error message what it was sent, and so may a library in its log. Everything that specviz
-writes or shows of them passes through `Secrets`.
+A server may repeat a key in an error message, and a library may write it to its log. All such text passes through
+`Secrets` before specviz writes or shows it.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 from specviz.core.errors import SettingsError
 from specviz.core.settings import without_secrets
 
-#: Stands in place of a secret.
+#: Replaces a secret.
 MARK = "[secret]"
-#: Shorter texts are not secret: "EMPTY" and "dummy" are common keys of local servers, and striking out a short word
-#: would damage ordinary text.
+#: Shorter texts are not treated as secrets: "EMPTY" and "dummy" are common keys of local servers, and removing a short
+#: word would damage ordinary text.
 SHORTEST = 6
 
-#: A JSON string, with its colon where it is the name of a field.
+#: A JSON string; followed by a colon if it is the name of a field.
 _JSON_STRING = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?')
 
 
 class Secrets:
-    """Strikes secret texts out of any text, in every way in which they may be quoted there.
+    """Replaces secrets in any text, in every quoted form in which they may appear.
 
     Args:
         texts: keys and passwords.
-        urls: base URLs; secret in them is whatever they hold beside the address (user, password, query, fragment).
+        urls: base URLs; everything in them other than the address is secret (user, password, query, fragment).
     """
 
     __slots__ = ("_forms", "_json_forms")
@@ -39,7 +39,7 @@ class Secrets:
     def __init__(self, texts: Iterable[str] = (), urls: Iterable[str] = ()) -> None:
         found = {*texts, *(part for url in urls for part in _hidden_in(url.strip()))}
         forms = {form for text in found if len(text) >= SHORTEST for form in _quoted(text)}
-        # The longest first: one secret may hold another.
+        # The longest first: one secret may contain another.
         self._forms = tuple(sorted(forms, key=len, reverse=True))
         self._json_forms = tuple({escaped for form in self._forms for escaped in _in_json(form)})
 
@@ -60,7 +60,7 @@ class Secrets:
 
     def strike_json(self, text: str) -> str:
         """A JSON text with `MARK` in place of each secret in its strings; field names and numbers stay."""
-        # Most texts hold none, and this is called for every event.
+        # Most texts contain no secret, and this is called for every event.
         if not any(form in text for form in self._json_forms):
             return text
         return _JSON_STRING.sub(self._strike_value, text)
@@ -71,7 +71,7 @@ class Secrets:
 
 
 def _hidden_in(url: str) -> list[str]:
-    """The whole URL where there is more to it than an address, and the parts that an address does not have."""
+    """The full URL and its secret parts, if it contains more than an address; else an empty list."""
     if not url:
         return []
     try:
@@ -89,10 +89,10 @@ def _hidden_in(url: str) -> list[str]:
 
 
 def _quoted(text: str) -> tuple[str, ...]:
-    """The text plain, and as it stands in a URL, in HTML and in JSON."""
+    """The text as it is, and as it is quoted in a URL, in HTML and in JSON."""
     return (text, quote(text, safe=""), quote_plus(text), html.escape(text), *_in_json(text))
 
 
 def _in_json(text: str) -> tuple[str, str]:
-    """The text as it stands inside a JSON string, with and without characters beyond ASCII."""
+    """The text as it is escaped inside a JSON string, with and without non-ASCII characters."""
     return json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]

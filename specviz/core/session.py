@@ -1,6 +1,6 @@
 """One run from prompt to last event: prepare, measure plain decoding, empty the caches, decode.
 
-Everything that decodes on behalf of a person goes through `run`: the terminal, the page, a benchmark.
+The CLI, the page and the benchmark all decode through `run`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from specviz.core.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class EncodedPrompt:
-    """What is decoded behind.
+    """A prompt that is already encoded.
 
     Attributes:
-        ids: template applied. text: what they encode, for the record.
+        ids: with the template applied. text: the text that they encode, for the recording.
     """
 
     ids: Sequence[int]
@@ -45,19 +45,20 @@ def run(
 
     Args:
         pair: drafter and target; both caches are emptied first, so that equal seeds give equal runs.
-        prompt: as a person typed it, or with its ids.
-        baselines: known plain decoding, and where a new measurement is kept; None for a run without a baseline, which
-            has no speed-up.
-        seed: instead of that of the settings.
-        wait: told how far the baseline is; asked once a round. Cancelled before the first round, there are no events.
-        clock: seconds.
+        prompt: as the user typed it, or already encoded.
+        baselines: cache of measured baselines, to which a new measurement is added; None for a run without a baseline
+            and hence without a speed-up.
+        seed: overrides the seed of the settings.
+        wait: receives the progress of the baseline, and is checked for cancellation once per round. If cancelled
+            before the first round, there are no events.
+        clock: current time in seconds.
 
     Yields:
         See `specviz.core.decoding.speculative`.
 
     Raises:
         PromptError: nothing can be decoded from the prompt.
-        RunError: the target failed while its baseline was measured.
+        RunError: the target failed during the measurement of its baseline.
     """
     if isinstance(prompt, str):
         text, ids = prepare(pair.target, settings, prompt)
@@ -91,7 +92,7 @@ def run_plain(
     wait: Wait = Wait(),
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Event]:
-    """Decode one prompt without a drafter, from an empty cache: what every speed-up is measured against."""
+    """Decode one prompt without a drafter, from an empty cache: plain decoding, the reference of every speed-up."""
     target.reset()
     yield from autoregressive(
         target, prompt.ids, settings, seed=seed, prompt_text=prompt.text, cancelled=wait.cancelled, clock=clock
@@ -101,14 +102,14 @@ def run_plain(
 def finished(
     events: Iterator[Event], what: str = "", total: int | None = None, wait: Wait = Wait()
 ) -> tuple[Done, list[Metrics]]:
-    """The end of a run that nobody looks at, and its rounds.
+    """Consume the events of a run; return its `Done` event and the metrics of its rounds.
 
     Args:
-        what, total: of the progress that is told after each round; nothing is told without words.
+        what, total: for the progress reported after each round; without `what` nothing is reported.
 
     Raises:
-        RunError: it failed.
-        StoppedError: it was stopped, so its text is not whole.
+        RunError: the run failed.
+        StoppedError: the run was stopped, so its text is incomplete.
     """
     rounds: list[Metrics] = []
     emitted = 0

@@ -1,8 +1,8 @@
-"""Settings of a run: frozen, validated, with one order of sources.
+"""Settings of a run: frozen, validated, merged from several sources.
 
-Command line over environment over `.env` over defaults. Reading the environment and the `.env` file is the caller's
-business (`specviz.setup.environment`); this module takes mappings. Secrets are never settings: a key lives in the
-environment and is read where it is used.
+The command line overrides the environment, which overrides `.env`, which overrides the defaults. The caller reads the
+environment and the `.env` file (`specviz.setup.environment`); this module takes mappings. Secrets are never settings: a
+key stays in the environment and is read when it is used.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ MAX_TOKENS_MAX = 1024
 RTT_MAX_MS = 2000.0
 JITTER_MAX_MS = 1000.0
 
-#: How a remote target verifies; "auto" takes the best exact way for the settings.
+#: How a completions target verifies; "auto" selects the best exact way for the settings.
 Verification = Literal["auto", "scoring", "prefixes", "generating"]
 VERIFICATIONS: tuple[Verification, ...] = get_args(Verification)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a row of logits becomes a distribution: temperature, then top-k (0: off), then top-p (1.0: off)."""
+    """From logits to a distribution: temperature, then top-k (0: off), then top-p (1.0: off)."""
 
     temperature: Annotated[float, Meta(ge=0.0, le=TEMPERATURE_MAX)] = 0.0
     top_k: Count = 0
@@ -51,7 +51,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The acceptance rule in force; `tau` is the bar of `threshold` and unused by the others."""
+    """The acceptance rule of a run; `tau` is the threshold of rule `threshold`, unused by the others."""
 
     name: RuleName = "probabilistic"
     tau: Share = 0.3
@@ -59,33 +59,33 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that shapes a run, and nothing secret.
+    """All settings of a run; none of them is secret.
 
     Attributes:
         target, draft: names for the catalog, such as `local:smollm2-135m`; `ngram`, `model:NAME`, `ngram+model:NAME`,
-            `none`, `toy`. A draft of `auto` becomes the target's default at once: no settings hold that word.
+            `none`, `toy`. A draft `auto` is replaced by the target's default when settings are created.
         k: tokens drafted per round.
         temperature, top_k, top_p: sampling, the same for draft and target.
-        max_tokens: output budget, met exactly.
-        rule, tau: acceptance rule, and the bar of `threshold`.
-        seed: of every random draw; 0 is a seed like any other.
+        max_tokens: output budget, never exceeded.
+        rule, tau: acceptance rule, and the threshold of rule `threshold`.
+        seed: of every random draw; 0 is a valid seed.
         system: system prompt; empty for the chat template's own default.
-        raw: send the prompt as it is, without the chat template.
+        raw: use the prompt without the chat template.
         stop: strings that end the output.
         ngram_max, ngram_min: longest and shortest match of the `ngram` drafter; in front of a model (`ngram+…`) a match
             of a single token is never copied.
-        min_confidence: a draft model ends its draft before a token that, by its own estimate, is less likely than this
-            to be reached and kept; 0 always drafts K tokens. None becomes the draft's default at once, which is 0 for
-            all but distilled ones.
-        remote_model: the model behind a remote target: `openai` alone becomes `openai:` with this name.
-        base_url: of a remote target's API, without credentials and query, which are no settings. Empty: what the
-            environment names.
-        verification: how a remote target verifies a round.
-        tokenizer: where a remote target's tokenizer comes from: a known model, a folder, or a Hugging Face repository.
+        min_confidence: a draft model ends its draft before a token whose estimated probability of being reached and
+            kept is below this; 0 always drafts K tokens. None is replaced by the draft's default, which is 0 except for
+            the shipped distilled draft.
+        remote_model: the model of a completions target: `openai` alone becomes `openai:` with this name.
+        base_url: of a completions target's API, without credentials and query, which are not settings. Empty: the one
+            of the environment.
+        verification: how a completions target verifies a round.
+        tokenizer: source of a completions target's tokenizer: a known model, a folder, or a Hugging Face repository.
             Empty: see `specviz.setup.remote_tokenizer`.
-        simulated_rtt_ms: round trip of a network that is simulated in front of a target in this process; 0 is none.
-        simulated_jitter_ms: how far a single round trip may be from that, either way; at most all of it, so that none
-            is below 0 and the mean is the round trip that was asked for.
+        simulated_rtt_ms: round trip of a network that is simulated in front of an in-process target; 0 for none.
+        simulated_jitter_ms: maximum deviation of a single round trip, in both directions; at most `simulated_rtt_ms`,
+            so that no round trip is negative and their mean is `simulated_rtt_ms`.
     """
 
     target: str = "local:smollm2-135m"
@@ -112,10 +112,10 @@ class Settings:
     simulated_jitter_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        """Put defaults where the draft and its early end are left open, then check every field.
+        """Fill in the defaults of `draft` and `min_confidence`, then check every field.
 
         Raises:
-            SettingsError: naming the rule, the value and the remedy.
+            SettingsError: with the rule, the value and the remedy.
         """
         target = parse_target(self.target)
         if target.kind == "openai" and not target.model and self.remote_model:
@@ -169,27 +169,27 @@ class Settings:
         if self.simulated_jitter_ms > self.simulated_rtt_ms:
             raise SettingsError(
                 f"The simulated jitter must be at most the simulated RTT, {self.simulated_rtt_ms:g} ms, not "
-                f"{self.simulated_jitter_ms:g} ms: no round trip takes less than no time.",
+                f"{self.simulated_jitter_ms:g} ms: no round trip can be shorter than 0 ms.",
                 "Lower the jitter, or raise the RTT.",
             )
         if self.simulated_rtt_ms and parse_target(self.target).place != "here":
             raise SettingsError(
-                f"A network is simulated in front of a target in this process only: {self.target} has a real one.",
-                "Leave the simulated RTT and jitter at 0, or take a local: target or toy.",
+                f"A network is simulated only in front of a target in this process: {self.target} has a real one.",
+                "Leave the simulated RTT and jitter at 0, or use a local: target or toy.",
             )
 
     @property
     def sampling(self) -> Sampling:
-        """What turns logits into probabilities."""
+        """The sampling settings."""
         return Sampling(self.temperature, self.top_k, self.top_p)
 
     @property
     def acceptance_rule(self) -> Rule:
-        """The rule with its bar."""
+        """The rule with its threshold."""
         return Rule(self.rule, self.tau)
 
     def without_network(self) -> Settings:
-        """The same without a simulated network."""
+        """The same settings without a simulated network."""
         return replace(self, simulated_rtt_ms=0.0, simulated_jitter_ms=0.0)
 
     def to_json(self) -> dict[str, Any]:
@@ -198,15 +198,15 @@ class Settings:
 
     @classmethod
     def resolve(cls, *sources: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Settings:
-        """Merge sources, the first that has a field wins; then the environment; then defaults.
+        """Merge sources. For each field the first source that has it wins, then the environment, then the default.
 
         Args:
-            sources: field name → value, None meaning "not given". Values are typed already.
-            environment: variable name → text, see `ENVIRONMENT`; `.env` already merged below it. Empty text counts as
-                not given.
+            sources: field name → value; None means "not given". Values have their final types.
+            environment: variable name → text, see `ENVIRONMENT`, with `.env` already merged. Empty text means "not
+                given".
 
         Raises:
-            SettingsError: a value breaks its rule; a text from the environment is named with its variable.
+            SettingsError: a value breaks its rule; for the environment, the message names the variable.
         """
         chosen: dict[str, Any] = {}
         for source in sources:
@@ -224,7 +224,7 @@ class Settings:
 
 
 #: Environment variable → field. The first six names are those of SpeculatoViz and keep their meaning;
-#: CEREBRAS_API_KEY is a secret, hence not here.
+#: CEREBRAS_API_KEY is a secret and therefore not listed.
 ENVIRONMENT: dict[str, str] = {
     "TARGET_MODEL": "remote_model",
     "CEREBRAS_TARGET_MODEL": "remote_model",
@@ -247,7 +247,7 @@ ENVIRONMENT: dict[str, str] = {
     "SPECVIZ_SIMULATED_JITTER_MS": "simulated_jitter_ms",
 }
 
-#: Variables whose values must appear in nothing that specviz writes.
+#: Variables whose values must never appear in anything that specviz writes.
 SECRETS: tuple[str, ...] = ("TARGET_API_KEY", "CEREBRAS_API_KEY")
 
 _WHOLE = {"k", "top_k", "max_tokens", "seed"}
@@ -271,10 +271,10 @@ def _parse(name: str, text: str, variable: str) -> Any:
 
 
 def without_secrets(url: str) -> str:
-    """A base URL without what may be secret in it: user, password, query and fragment; no slash at its end.
+    """A base URL without its possibly secret parts (user, password, query, fragment) and without a trailing slash.
 
     Raises:
-        SettingsError: it is no http or https URL.
+        SettingsError: it is not an http or https URL.
     """
     if not url.strip():
         return ""
@@ -284,9 +284,9 @@ def without_secrets(url: str) -> str:
     except ValueError:
         parts, port = urlsplit(""), ""
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        # The text itself stays out of the message: a URL that was mistyped may hold a key all the same.
+        # The message does not contain the text itself: a mistyped URL may still contain a key.
         raise SettingsError(
-            "The base URL is no http:// or https:// address.",
+            "The base URL is not an http:// or https:// address.",
             "Try http://127.0.0.1:8000/v1, or https://api.cerebras.ai/v1.",
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -294,7 +294,7 @@ def without_secrets(url: str) -> str:
 
 
 def is_text(text: str) -> bool:
-    """Whether a string can be written as UTF-8: the command line hands over bytes that are none as surrogates."""
+    """Whether a string can be written as UTF-8. Python decodes invalid bytes of the command line as surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

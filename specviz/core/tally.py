@@ -1,4 +1,4 @@
-"""Running counts of a run: the `Metrics` of each round, and the totals at its end."""
+"""Running counts of a run: the `Metrics` of each round, and the totals at the end."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from specviz.core.events import Guarantee, Metrics, TimeSplit
 from specviz.core.ports import Verdict
 
-#: Rounds that the recent rates and means are over.
+#: Number of rounds in the recent rates and means.
 WINDOW = 50
 
 
 def rate(accepted: int, tested: int) -> float | None:
-    """Accepted / tested; None while nothing was tested, so that "unknown" never looks like "nothing kept"."""
+    """Accepted / tested; None while nothing was tested, so that "unknown" is never shown as 0."""
     return accepted / tested if tested else None
 
 
@@ -22,10 +22,10 @@ _FREE = Verdict((), (), Guarantee("UNKNOWN", ""), None, None)
 
 @dataclass(slots=True)
 class Tally:
-    """Running counts of a run; makes the `Metrics` of each round and the totals of `Done`.
+    """Running counts of a run; creates the `Metrics` of each round and the totals of `Done`.
 
-    The rate leaves the first round out, on both sides of a comparison: it holds the prefill, which plain decoding
-    pays just the same, and a baseline that was measured on another prompt would otherwise not be comparable.
+    Speeds leave the first round out, in the run and in its baseline: the first round includes the prefill, which plain
+    decoding needs too, and a baseline measured on another prompt would otherwise not be comparable.
     """
 
     baseline_tps: float | None = None
@@ -43,9 +43,9 @@ class Tally:
         self, *, drafted: int, tested: int, accepted: int, emitted: int, split: TimeSplit, guarantee: Guarantee,
         note: str = "", verdict: Verdict | None = None, k: int | None = None,
     ) -> Metrics:  # fmt: skip
-        """Count one round and give its `Metrics`. `emitted` counts what stays after a stop cut the block.
+        """Count one round and return its `Metrics`. `emitted` counts the tokens that remain after a stop.
 
-        Of `verdict` only what it cost is read: bytes, calls, billed tokens.
+        Only the costs are read from `verdict`: bytes, calls, billed tokens.
         """
         cost = verdict or _FREE
         billed = (cost.billed_prompt_tokens, cost.billed_completion_tokens)
@@ -56,7 +56,7 @@ class Tally:
         self.rounds += 1
         if self.rounds == 1:
             self.first_emitted, self.first_ms = emitted, split.wall_ms
-        # Not added to the zeros of no round at all: a part that no round knows stays unknown.
+        # The first split is not added to zeros: a part that is None in every round must stay None.
         self.total = self.total + split if self.rounds > 1 else split
         self._last.append((tested, accepted, split))
         recent = list(self._last)
@@ -90,12 +90,12 @@ class Tally:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Emitted tokens per second of the run's own time, without the first round; None until a second one ended."""
+        """Emitted tokens per second of the run's own time, without the first round; None before the second ends."""
         ms = self.total.wall_ms - self.first_ms
         return (self.emitted - self.first_emitted) / (ms / 1000) if self.rounds > 1 and ms > 0 else None
 
     @property
     def speedup(self) -> float | None:
-        """Against the measured baseline; None without one."""
+        """Tokens per second over the measured baseline; None without one."""
         tps = self.tokens_per_second
         return tps / self.baseline_tps if tps and self.baseline_tps else None

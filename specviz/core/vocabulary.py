@@ -1,4 +1,4 @@
-"""Whether a draft and a target can work together: equal ids must mean equal tokens."""
+"""Checks that a draft and a target can be paired: equal ids must mean equal tokens."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from specviz.core.errors import PairingError
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What has to be equal between a draft and a target.
+    """The properties that must be equal in a draft and a target.
 
     Attributes:
         kind: how pieces encode bytes: "byte-level BPE" or "SentencePiece".
-        pieces: (real tokens,) raw strings by id, without the padding rows that a model may have after them.
-        bos_id: beginning of text; None where the model has none.
+        pieces: raw strings of the real tokens by id, without the padding rows that a model may have after them.
+        bos_id: id of the beginning-of-text token; None if the model has none.
     """
 
     kind: str
@@ -24,7 +24,7 @@ class Vocabulary:
 
 
 def fingerprint(vocabulary: Vocabulary) -> str:
-    """SHA-256 of a vocabulary, in hexadecimal. Equal for two vocabularies that `check_pair` accepts."""
+    """SHA-256 of a vocabulary, in hexadecimal. Equal for two vocabularies that `check_pair` accepts as a pair."""
     seen = hashlib.sha256()
     bos = "" if vocabulary.bos_id is None else str(vocabulary.bos_id)
     for text in (vocabulary.kind, bos, *vocabulary.pieces):
@@ -40,10 +40,10 @@ _REMEDY = "Use a draft of the target's own family, or the ngram draft, which fit
 def check_pair(draft: Vocabulary, target: Vocabulary) -> None:
     """Refuse two vocabularies that differ, with one message per cause.
 
-    Padding is no difference: 152,064 and 151,936 rows with the same tokens are accepted. Padding rows are masked.
+    Padding is ignored: 152,064 and 151,936 rows with the same tokens are accepted. Padding rows are masked.
 
     Raises:
-        PairingError: type, token, size or beginning of text differs; the first difference, in this order.
+        PairingError: kind, tokens, size or beginning of text differ; reports the first difference in this order.
     """
     if draft.kind != target.kind:
         raise PairingError(

@@ -287,7 +287,7 @@ def test_a_wait_that_is_over_is_taken_away() -> None:
     ("arguments", "words"),
     [
         (["--target", "openai:m"], "has no address"),
-        (["--target", "openai:m", "--base-url", "nonsense://me:secret-word@x"], "no http:// or https:// address"),
+        (["--target", "openai:m", "--base-url", "nonsense://me:secret-word@x"], "not an http:// or https:// address"),
         (["--target", "openai", "--base-url", "http://127.0.0.1:9/v1"], "needs the name of a model"),
         (["--target", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--draft", "toy"], "toy pair"),
         (

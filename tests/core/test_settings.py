@@ -195,7 +195,7 @@ def test_jitter_is_at_most_the_round_trip() -> None:
 
 @pytest.mark.parametrize("target", ["openai:some-model", "openai", "openai:"])
 def test_a_network_in_front_of_a_server_is_refused_with_the_remedy(target: str) -> None:
-    with pytest.raises(SettingsError, match=f"{target} has a real one.*at 0, or take a local: target or toy"):
+    with pytest.raises(SettingsError, match=f"{target} has a real one.*at 0, or use a local: target or toy"):
         Settings(target=target, simulated_rtt_ms=1)
     with pytest.raises(SettingsError, match="openai:m has a real one"):
         Settings.resolve({"target": "openai"}, environment={"TARGET_MODEL": "m", "SPECVIZ_SIMULATED_RTT_MS": "1"})

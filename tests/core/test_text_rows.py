@@ -24,9 +24,9 @@ def test_rows_are_those_of_one_pass_each(chunk: int) -> None:
 def test_rows_that_it_does_not_have_are_refused() -> None:
     rows = TextRows(ToyScorer(TOKENIZER), IDS, 3)
     for count in (2, len(IDS)):
-        with pytest.raises(ValueError, match="rows stand behind"):
+        with pytest.raises(ValueError, match="there are rows after"):
             rows.behind(count)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="at least one id before it"):
         TextRows(ToyScorer(TOKENIZER), IDS, 0)
 
 

@@ -112,7 +112,7 @@ def test_a_cerebras_key_names_its_server() -> None:
     ("variables", "said"),
     [
         ({"TARGET_BASE_URL": "http://host/v1"}, "TARGET_MODEL"),
-        ({"TARGET_BASE_URL": "host:pass-word", "TARGET_MODEL": "m"}, "no http:// or https://"),
+        ({"TARGET_BASE_URL": "host:pass-word", "TARGET_MODEL": "m"}, "not an http:// or https://"),
         ({"TARGET_BASE_URL": "http://host/v1", "TARGET_MODEL": "m", "SPECULATION_K": "many"}, "SPECULATION_K"),
     ],
 )

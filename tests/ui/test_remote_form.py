@@ -148,7 +148,7 @@ def test_the_rest_of_a_refused_url_can_be_used() -> None:
 
 def test_an_invalid_address_is_an_error_at_the_field() -> None:
     page = _page("openai:llama", "somewhere")
-    assert "no http" in page.error[0].value.replace("\\", "")
+    assert "not an http" in page.error[0].value.replace("\\", "")
     page.text_input(key="base_url").set_value(URL).run()
     assert not page.error
 
