@@ -1,1 +1,1 @@
-"""What proposes tokens: one file per kind."""
+"""Drafters, one file per kind."""

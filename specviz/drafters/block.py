@@ -1,4 +1,4 @@
-"""A block while it is drafted, token by token."""
+"""Drafting of one block, token by token."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Drafted:
     """One draft token and what is recorded about it: see `specviz.core.ports.Candidate`.
 
     Attributes:
-        confidence: the chance that the target keeps it if it gets there, as the drafter estimates it.
-        copied: it was copied from the context, not drawn.
+        confidence: the drafter's estimate of the probability that the target keeps the token if it is tested.
+        copied: whether it was copied from the context, not drawn.
     """
 
     token_id: int
@@ -44,13 +44,13 @@ def grow(
     draft_next: DraftNext,
     text: Sequence[int] | None = None,
 ) -> list[Drafted]:
-    """Draft token by token: at most k, up to the first stop token, or until there is none to draft.
+    """Draft token by token: at most k, up to the first stop token, or until `draft_next` returns None.
 
     Args:
-        draft_next: is given the context with the draft so far, and the estimated chance that all of the draft is kept,
-            None for the first token; None ends the block.
-        text: begins with `context_ids`; where it is given, its own tokens stand in the context in place of the drafted
-            ones, and the block ends where it does.
+        draft_next: takes the context with the draft so far, and the estimated probability that all of the draft is kept
+            (None for the first token); returns None to end the block.
+        text: an existing text that starts with `context_ids`. If given, its tokens replace the drafted ones in the
+            context, and the block ends at its end.
     """
     ids, block = list(context_ids), list[Drafted]()
     reached: float | None = None
@@ -67,7 +67,7 @@ def grow(
 
 
 def steps_of(block: Sequence[Drafted]) -> list[Step]:
-    """A block that was grown along a text: what a token was drawn from, not which one it became."""
+    """The steps of a block that was drafted along a text: the q of each token, without the token."""
     return [Step(d.q, d.copied) for d in block]
 
 

@@ -1,4 +1,4 @@
-"""n-gram lookup first, a model where there is nothing to copy: token by token, in one block."""
+"""n-gram lookup first, a model when there is no match, chosen for each token of a block."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from specviz.drafters.block import Drafted, DraftNext, draft_of, grow, steps_of
 from specviz.drafters.lookup import Lookup
 from specviz.drafters.model import ModelDrafter
 
-#: A match of a single token says less about what follows than a model does. One, two and three were compared in
+#: A match of a single token predicts the next token worse than a model does. One, two and three were compared in
 #: a simulation on answers to the held-out prompts of `specviz.distill`, with an early state of the shipped draft.
 SHORTEST = 2
 
 
 class CombinedDrafter:
-    """Copies while the lookup has something to copy, and lets the model draw where it has not.
+    """Copies tokens once n-gram lookup has found a match; until then the model draws them.
 
-    Each token keeps its own q: one-hot for a copy, the model's own for a draw. A copy has no log-probability and no
-    entropy, which tells the two apart in a recording.
+    Each token keeps its own q: one-hot for a copied token, the model's q for a drawn one. A copied token has no
+    log-probability and no entropy, which distinguishes the two in a recording.
 
     Args:
-        model: draws the other tokens. It is given the whole context each time, so that its cache follows by itself.
-        longest, shortest: tokens that must match, at most and at least.
+        model: draws the other tokens. It gets the whole context in each call, so its cache needs no other updates.
+        longest, shortest: maximum and minimum number of tokens that must match.
         stop_ids: a draft ends with the first of these.
-        lookup_confidence: the estimated chance that a copied token is kept; counts towards the model's
-            `min_confidence`, which ends copies too.
+        lookup_confidence: the estimated probability that a copied token is kept; the model's `min_confidence` ends a
+            draft at copied tokens too.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class CombinedDrafter:
         lookup_confidence: float = 0.9,
     ) -> None:
         self.name = lookup_first(model.name)
-        # A full model ends nothing: there may still be something to copy.
+        # No limit: when the model's context is full, tokens may still be copied.
         self.max_context: int | None = None
         self._model, self._lookup = model, Lookup(longest, shortest)
         self._stop_ids, self._lookup_confidence = stop_ids, lookup_confidence
@@ -50,8 +50,8 @@ class CombinedDrafter:
     def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
         """One candidate of at most k tokens.
 
-        Shorter when a stop token is drafted, when the draft is no longer sure, and when the model's context is full
-        and there is nothing to copy: then `note` says so.
+        Shorter when a stop token is drafted, when the confidence falls below `min_confidence`, and when the model's
+        context is full and there is nothing to copy (then `note` says so).
         """
         note, rng = "", noise.draft()
 
@@ -64,7 +64,7 @@ class CombinedDrafter:
         return draft_of(self.name, block, note)
 
     def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
-        """What it would draft along a text, from one batched pass of the model over it."""
+        """What it would draft along a text, from batched passes of the model over it."""
         text = list(ids)
         draw_next = self._model.following(text, start, sampling)
 
@@ -74,7 +74,7 @@ class CombinedDrafter:
         return steps
 
     def _copy_first(self, draw_next: DraftNext) -> DraftNext:
-        """For one block: what is found is copied to the end of it, and the model goes on as long as nothing is."""
+        """For one block: the model draws until the lookup finds a match; from there the block is copied to its end."""
         source: int | None = None
 
         def draft_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
@@ -90,7 +90,7 @@ class CombinedDrafter:
         return draft_next
 
     def _copy(self, token_id: int, began: float, reached: float | None) -> Drafted | None:
-        # What is copied depends on earlier tokens alone, so ending the draft here keeps the output exact.
+        # The copied token depends only on earlier tokens, so ending the draft here keeps the output exact.
         if reached is not None and reached * self._lookup_confidence < self._model.min_confidence:
             return None
         return Drafted.copy(token_id, (time.perf_counter() - began) * 1000, self._lookup_confidence)

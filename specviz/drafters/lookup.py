@@ -1,7 +1,7 @@
-"""Prompt lookup: where the text read like this before.
+"""Prompt lookup: finds an earlier occurrence of the last tokens of a context.
 
-Costs next to nothing and needs no model (Saxena 2023, "Prompt Lookup Decoding"). Pays on summaries, corrections and
-code, where the output repeats the prompt or itself.
+It costs almost nothing and needs no model (Saxena 2023, "Prompt Lookup Decoding"). It helps with summaries, corrections
+and code, where the output repeats the prompt or itself.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from specviz.core.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Looks the end of a context up in the context itself, longest match first, the most recent among equals.
+    """Searches a context for its own last tokens: the longest match wins, then the most recent.
 
     Attributes:
-        longest, shortest: tokens that must match, at most and at least.
+        longest, shortest: maximum and minimum number of tokens that must match.
     """
 
     longest: int = 4
@@ -29,7 +29,7 @@ class Lookup:
         """Check the lengths.
 
         Raises:
-            SettingsError: they are no range.
+            SettingsError: they do not form a range.
         """
         if not 1 <= self.shortest <= self.longest:
             raise SettingsError(
@@ -37,10 +37,10 @@ class Lookup:
             )
 
     def find(self, ids: Sequence[int]) -> int | None:
-        """Index of the id that followed the best earlier match; None where there is none.
+        """Index of the id that followed the best earlier match; None if there is no match.
 
-        Whoever copies on from there while appending to `ids` never runs out: a match near the end runs into its own
-        copy, and a repeated phrase goes on repeating.
+        A caller that copies from there while appending to `ids` never reaches the end: after a match near the end, the
+        copy continues with the copied ids, and a repeated phrase goes on repeating.
         """
         if len(ids) <= self.shortest:
             return None

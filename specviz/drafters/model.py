@@ -1,4 +1,4 @@
-"""A language model as drafter, one token at a time."""
+"""A language model as a drafter, one token at a time."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from specviz.core.settings import K_MAX, Sampling
 from specviz.core.text_rows import TextRows
 from specviz.drafters.block import Drafted, DraftNext, draft_of, grow, steps_of
 
-#: Rows that are kept while a text is followed: those of the blocks that are looked at together.
+#: Number of rows cached while following a text: enough for the blocks that are read together.
 _ROWS = 2 * K_MAX
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """What the model sees behind a context.
+    """The output of the draft model after a context.
 
     Attributes:
-        logits, q: over its own columns. tokens: their target ids; None where they are the same.
+        logits, q: over the columns of the draft model. tokens: their target ids; None if they are the same.
         row: q over the target's ids.
         confidence: see `Drafted`.
     """
@@ -42,15 +42,16 @@ class ModelDrafter:
     """Draws each token from the draft model's own q, after the run's sampling settings.
 
     Args:
-        name: as the catalog knows it.
+        name: in the catalog.
         scorer: the model with its cache; takes the target's ids.
-        tokenizer: names the alternatives, by the target's ids.
-        tokens: (V,) the target id of each column of the scorer's rows, ascending; None where they are the same. What
-            is not among them has q = 0: it is never proposed, and comes from the target when it is wanted.
-        max_context: tokens that the draft model can see; None for no limit.
-        vocab_limit: ids at or beyond it are never proposed (the target would not know them).
+        tokenizer: for the names of alternatives, by the target's ids.
+        tokens: (V,) the target id of each column of the scorer's rows, ascending; None if they are the same. Other ids
+            have q = 0: they are never proposed, and only the target can emit them.
+        max_context: maximum context of the draft model in tokens; None for no limit.
+        vocab_limit: ids at or above it are never proposed, because the target does not have them.
         stop_ids: a draft ends with the first of these.
-        min_confidence: a draft ends before a token that is less likely than this to be reached and kept; 0 never.
+        min_confidence: a draft ends before a token whose estimated probability of being reached and kept is below this;
+            0 disables it.
     """
 
     def __init__(
@@ -72,8 +73,8 @@ class ModelDrafter:
     def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
         """One candidate of at most k tokens.
 
-        Shorter when the draft draws a stop token, when it is no longer sure, and when its context is full: then
-        `note` says so.
+        Shorter when the draft draws a stop token, when the confidence falls below `min_confidence`, and when the
+        context of the draft model is full (then `note` says so).
         """
         note, rng = "", noise.draft()
 
@@ -86,7 +87,7 @@ class ModelDrafter:
         return draft_of(self.name, block, note)
 
     def full(self, ids: Sequence[int]) -> str:
-        """Why the draft model cannot go on from here, in words for a person; empty while it can."""
+        """Why the draft model cannot continue from here, as a sentence for the user; empty while it can."""
         if self.max_context is None or len(ids) < self.max_context:
             return ""
         return f"The draft model's context of {self.max_context} tokens is full."
@@ -94,16 +95,16 @@ class ModelDrafter:
     def draw_next(
         self, ids: Sequence[int], sampling: Sampling, rng: np.random.Generator, reached: float | None
     ) -> Drafted | None:
-        """One more token; None, and nothing drawn, where it is not worth its verification.
+        """Draw one more token; None, without a draw, if its estimated probability of being kept is too low.
 
-        Whether a draft ends here may depend on the tokens before this one and on q, and on nothing else. Dropping a
-        token because of what it turned out to be would leave the others more likely than q says, and the output would
-        no longer be the target's own.
+        Whether a draft ends here may depend only on the tokens before this one and on q. Dropping a token because of
+        its value would make the other tokens more likely than q says, and the output would no longer be the target's
+        own.
 
         Args:
-            ids: the whole context and the draft so far; there is room for it (`full`).
-            reached: the estimated chance that all of the draft so far is kept; None for the first token of a block,
-                which is always drafted: a draft of none saves nothing.
+            ids: the whole context and the draft so far; must fit the context of the draft model (see `full`).
+            reached: the estimated probability that all of the draft so far is kept; None for the first token of a
+                block, which is always drafted, because an empty draft saves nothing.
         """
         began = time.perf_counter()
         seen = self._decide(reached, lambda: self._look(self._scorer.score(ids, 1)[0], sampling))
@@ -122,10 +123,10 @@ class ModelDrafter:
         )
 
     def _decide(self, reached: float | None, look: Callable[[], _Seen]) -> _Seen | None:
-        """Whether the next token is worth its verification: what the model sees there, or None.
+        """The output of the model for the next token; None if that token is too unlikely to be reached and kept.
 
         Args:
-            look: costs a pass of the model; not called where no row could make up for what was drafted before.
+            look: costs a pass of the model; not called if `reached` alone is already below `min_confidence`.
         """
         if reached is not None and reached < self.min_confidence:
             return None
@@ -144,13 +145,13 @@ class ModelDrafter:
         return _Seen(logits, tokens, q, row, confidence)
 
     def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
-        """What it would draft along a text, from one batched pass over it."""
+        """What it would draft along a text, from batched passes over it."""
         text = list(ids)
         follow_next = self.following(text, start, sampling)
         return lambda at, k: steps_of(grow(text[: start + at], k, self._stop_ids, follow_next, text))
 
     def following(self, text: Sequence[int], start: int, sampling: Sampling) -> DraftNext:
-        """`draw_next` along a text, where nothing is drawn: the token is the text's, or the only one there is in q."""
+        """`draw_next` along a text without drawing: the token is the text's own, or the single token of q."""
         rows = TextRows(self._scorer, text[: self.max_context], start)
 
         @lru_cache(maxsize=_ROWS)

@@ -1,4 +1,4 @@
-"""Prompt lookup alone: copy what followed the last time the text read like this."""
+"""Prompt lookup alone: copies the tokens that followed the last match."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class NgramDrafter:
     """Copies the continuation that `Lookup` finds.
 
     Args:
-        longest, shortest: tokens that must match, at most and at least.
-        stop_ids: a draft ends with the first of these: nothing behind an end of turn can be kept.
+        longest, shortest: maximum and minimum number of tokens that must match.
+        stop_ids: a draft ends with the first of these, because no token after a stop token can be kept.
     """
 
     def __init__(self, longest: int = 4, shortest: int = 1, stop_ids: frozenset[int] = frozenset()) -> None:
@@ -27,14 +27,14 @@ class NgramDrafter:
         self._lookup, self._stop_ids = Lookup(longest, shortest), stop_ids
 
     def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
-        """One candidate of at most k copied tokens; none when nothing matches. Its q is one-hot at any temperature."""
+        """One candidate of at most k copied tokens; none without a match. Its q is one-hot at any temperature."""
         began = time.perf_counter()
         tokens = self._continuation(list(context_ids), k)
         each_ms = (time.perf_counter() - began) * 1000 / max(1, len(tokens))
         return draft_of(self.name, [Drafted.copy(token, each_ms) for token in tokens])
 
     def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
-        """The very blocks that it proposes: they depend on the context alone, and may reach beyond the text."""
+        """The blocks that it proposes: they depend only on the context, and may reach beyond the text."""
         text = list(ids)
 
         def steps(at: int, k: int) -> list[Step]:

@@ -10,7 +10,7 @@ from specviz.core.settings import Sampling
 
 
 class NoDrafter:
-    """Proposes nothing, so every round is one token of the target's own."""
+    """Proposes nothing, so every round emits one token of the target."""
 
     def __init__(self) -> None:
         self.name = "none"

@@ -1,1 +1,1 @@
-"""The thread that owns the models, and the jobs that it runs."""
+"""The thread that owns the models, and the jobs that run in it."""

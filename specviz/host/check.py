@@ -1,4 +1,4 @@
-"""The test of a target or a draft, which queues among the runs."""
+"""A test of a target or a draft, queued like a run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from specviz.setup.environment import environment, secrets
 
 
 class Check(Task):
-    """A test of a target or a draft: started by `ModelHost.test`, looked at by whoever shows it.
+    """A test of a target or a draft, started by `ModelHost.test`.
 
     Attributes:
-        what: which of the two.
-        result: what came of it; None before the end, after a failure, and when it was stopped.
+        what: whether the target or the draft is tested.
+        result: the outcome; None before the end, after a failure, and when it was stopped.
     """
 
     def __init__(self, what: Tried, settings: Settings, queue_of: Queue, key: Secret | None = None) -> None:
@@ -27,14 +27,14 @@ class Check(Task):
         self.what = what
         self.result: TrialOutcome | None = None
 
-    # What follows is the host's side.
+    # The methods below are called by the host.
 
     def do(self, builder: PairBuilder) -> None:
-        """Build what is tested, and try it."""
+        """Build the target or the draft, and test it."""
         if self.cancelled():
             return
         self.phase = "loading"
-        # How a model does is asked of the model; a simulated network would only be waited for.
+        # The test is about the model: a simulated network would only add waiting time.
         settings = self.settings.without_network()
         if self.what == "draft":
             settings = dataclasses.replace(settings, min_confidence=0.0)
@@ -50,5 +50,5 @@ class Check(Task):
                 tried = try_draft(pair.drafter, pair.target, settings, self.wait)
         finally:
             pair.close()
-        # A server may answer with what it was sent.
+        # A server may repeat the key in its answer.
         self.result = dataclasses.replace(tried, text=secrets(environment(), self._key).strike(tried.text))

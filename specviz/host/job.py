@@ -1,4 +1,4 @@
-"""What the host of the models is asked to do: it queues, it can be stopped at any time, and it ends once."""
+"""A job of the model host: it is queued, can be stopped at any time, and ends exactly once."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Phase = Literal["queued", "loading", "baseline", "running", "finished"]
 
 
 class Queue(Protocol):
-    """The host, as a job sees it."""
+    """The part of the host that a job uses."""
 
     def position(self, job: Job) -> int:
-        """How many live jobs go before this one."""
+        """Number of live jobs queued before this one."""
         ...
 
     def withdraw(self, job: Job) -> None:
-        """End a job that has not begun."""
+        """End a job that has not started."""
         ...
 
 
 class Job:
-    """A run or a test.
+    """A run, a test or a benchmark.
 
     Attributes:
-        id: unique. settings: what was asked for.
-        phase, progress: what it is doing now, and how far the present wait has come.
+        id: unique. settings: of the job.
+        phase, progress: the current phase, and the progress of the current wait.
     """
 
     def __init__(self, settings: Settings, queue_of: Queue, key: Secret | None = None) -> None:
@@ -47,60 +47,60 @@ class Job:
 
     @property
     def queue_position(self) -> int:
-        """Jobs that go first."""
+        """Number of live jobs before this one; 0 once it has started."""
         return self._queue_of.position(self) if self.phase == "queued" else 0
 
     def stop(self, timeout: float = 0.0) -> bool:
-        """Ask it to end: within its present step, or at once while it is queued.
+        """Request the end: after the current step, or at once while queued.
 
-        Any number of times, from any thread.
+        May be called several times and from any thread.
 
         Returns:
-            Whether it had ended after at most `timeout` seconds.
+            Whether the job ended within `timeout` seconds.
         """
         self._stop.set()
         self._queue_of.withdraw(self)
         return self._finished.wait(timeout) if timeout > 0 else self._finished.is_set()
 
-    # What follows is the host's side.
+    # The methods below are called by the host.
 
     @property
     def key(self) -> Secret | None:
-        """What opens the remote target, until the job has finished."""
+        """The API key of the completions target; None once the job has finished."""
         return self._key
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody asked it to end."""
+        """Whether `stop` was called."""
         return self._stop.is_set()
 
     def cancelled(self) -> bool:
-        """Whether it should end."""
+        """Whether the job should end."""
         return self.stopped
 
     def report(self, progress: Progress) -> None:
-        """Note how far the present wait has come; one without words says that it is over."""
+        """Store the progress of the current wait; an empty `what` means that the wait is over."""
         self.progress = progress if progress.what else None
 
     @property
     def wait(self) -> Wait:
-        """Every wait of the job is told to it, and ends with it."""
+        """Callbacks for every wait of the job: progress is stored in it, and `stop` cancels the wait."""
         return Wait(self.report, self.cancelled)
 
     def do(self, builder: PairBuilder) -> None:
-        """Do it, in the thread that owns the models."""
+        """Run the job, in the thread that owns the models."""
         raise NotImplementedError
 
     def put(self, event: Event) -> bool:
-        """Take one event in; False once nobody wants any more."""
+        """Hand over one event; False when no more events are wanted."""
         raise NotImplementedError
 
     def ended_early(self) -> Event:
-        """What stands for the end of a job that was cancelled before it gave anything."""
+        """The last event of a job that was cancelled before its first event."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Mark the end: nothing more will come, and no key is needed."""
+        """Mark the job as finished, and drop its key."""
         self.phase, self.progress = "finished", None
         self._key = None
         self._finished.set()

@@ -1,6 +1,7 @@
 """The owner of all in-process models: runs, tests and benchmarks queue for its thread.
 
-A run's events go to its own bounded queue; whoever shows the run drains it without blocking. Nothing here knows a page.
+The events of a run go to its own bounded queue, which the caller drains without blocking. Nothing here depends on the
+user interface.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ log = logging.getLogger(__name__)
 
 
 class ModelHost:
-    """Jobs are done one after the other, in the order in which they were started.
+    """Runs jobs one at a time, in the order in which they were started.
 
     Args:
         make_builder: called once, in the thread that owns the models.
-        check: refuses settings that name no known drafter or target, before any work.
+        check: refuses settings that name an unknown drafter or target, before any work.
     """
 
     def __init__(
@@ -46,14 +47,14 @@ class ModelHost:
         self._baselines = Baselines()
         self._thread = OwnerThread("specviz-models")
         self._lock = threading.Lock()
-        #: Those that have not ended, in their order.
+        #: Jobs that have not ended, in order.
         self._jobs: dict[Job, Future[None]] = {}
 
     def start(self, settings: Settings, prompt: str, key: Secret | None = None) -> Run:
         """Queue a run.
 
         Args:
-            key: opens a completions target; without one, the environment's.
+            key: API key of a completions target; default: the one of the environment.
 
         Raises:
             PromptError: the prompt is empty.
@@ -79,7 +80,7 @@ class ModelHost:
         return check
 
     def enqueue(self, job: Job) -> None:
-        """Queue a job that knows this host.
+        """Queue a job that was created with this host as its queue.
 
         Raises:
             RunError: the host was closed.
@@ -89,7 +90,7 @@ class ModelHost:
         future.add_done_callback(lambda ended: self._end(job, withdrawn=ended.cancelled()))
 
     def close(self, timeout: float = 5.0) -> None:
-        """Stop every job and end the thread; any number of times."""
+        """Stop every job and end the thread. May be called several times."""
         with self._lock:
             jobs = list(self._jobs)
         for job in jobs:
@@ -97,30 +98,30 @@ class ModelHost:
         self._thread.close(timeout)
 
     def position(self, job: Job) -> int:
-        """How many live jobs go before this one."""
+        """Number of live jobs queued before this one."""
         with self._lock:
             jobs = list(self._jobs)
         before = jobs[: jobs.index(job)] if job in jobs else []
         return sum(not earlier.cancelled() for earlier in before)
 
     def withdraw(self, job: Job) -> None:
-        """End a job that has not begun; others are left alone."""
+        """End a job if it has not started."""
         with self._lock:
             future = self._jobs.get(job)
         if future is not None:
             future.cancel()
 
     def _do(self, job: Job) -> None:
-        """In the thread that owns the models."""
+        """Run a job, in the thread that owns the models."""
         try:
             if self._builder is None:
                 self._builder = self._make_builder()
             job.do(self._builder)
         except SpecvizError as exc:
-            # A download that was stopped ends in an error of its own; the person who stopped it sees "stopped".
+            # A stopped download ends in an error of its own, but the user who stopped it sees "stopped".
             job.put(job.ended_early() if job.cancelled() else Error.of(exc))
         except Exception as exc:
-            # A worker that dies silently leaves a page waiting for ever: report, and live on for the next job.
+            # If this thread ended silently, a page would wait for ever: report the error and go on with the next job.
             log.exception("a job failed")
             job.put(Error.of(exc))
 

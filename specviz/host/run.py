@@ -1,4 +1,4 @@
-"""One generation, as whoever shows it sees it: a bounded queue that is drained into a state, at a pace of its own."""
+"""One generation: a bounded queue of events that the caller drains into a state, at a chosen pace."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from specviz.record.pace import Pace
 from specviz.record.state import RunState
 from specviz.setup.environment import environment, secrets
 
-#: A run whose events nobody takes for this long ends itself. Longer than a browser lets a hidden tab sleep; a page
-#: that knows that its tab was closed stops the run sooner.
+#: A run that nobody drains for this long ends. It is longer than a browser suspends a hidden tab; a page that knows
+#: that its tab was closed stops the run sooner.
 ABANDONED_AFTER_S = 90.0
-#: Most runs fit, so that one that is shown slowly or paused does not keep the models from others.
+#: Most runs fit completely, so that a run that is shown slowly or paused does not block the models for other runs.
 _QUEUE_SIZE = 16384
 
 
 class Run(Job):
-    """One generation: started by `ModelHost.start`, drained by whoever shows it.
+    """One generation, started by `ModelHost.start` and drained by the caller that shows it.
 
     Attributes:
-        prompt: what was asked for, with `settings`.
-        state: everything that was shown; changed by `drain` alone, in the caller's thread.
-        pace: how much of what has come `drain` shows. The models know nothing of it.
-        rounds_computed: rounds that the models have finished, shown or not.
+        prompt: as the user typed it.
+        state: everything that was shown; changed only by `drain`, in the caller's thread.
+        pace: limits how many events `drain` shows. It does not affect the models, except that they wait while the queue
+            is full.
+        rounds_computed: number of rounds that the models have finished, shown or not.
     """
 
     def __init__(
@@ -64,19 +65,18 @@ class Run(Job):
 
     @property
     def done(self) -> bool:
-        """The run has ended and everything that it gave was drained."""
+        """Whether the run has ended and all of its events were drained."""
         return self._finished.is_set() and not self._queue
 
     @property
     def full(self) -> bool:
-        """Whether the models wait until more of it is shown."""
+        """Whether the queue is full, so that the models wait."""
         return len(self._queue) >= _QUEUE_SIZE
 
     def drain(self, budget: int = 5000) -> int:
-        """Take what may be shown by now into `state`, at most `budget` events. Never blocks. Returns how many.
+        """Move the events that may be shown now into `state`, at most `budget`. Never blocks. Returns how many.
 
-        Once the run was stopped, paused or not, that is everything that was computed until then: its numbers are of
-        all that.
+        After a stop, paused or not, these are all events computed so far, since the final figures include them.
         """
         with self._draining:
             self._drained_at = now = self._clock()
@@ -94,12 +94,12 @@ class Run(Job):
         self.state.apply(event)
 
     def trace_lines(self) -> Iterator[str]:
-        """The recording of what was shown so far, in whole rounds, line by line."""
+        """The recording of the complete rounds shown so far, line by line."""
         with self._draining:
             events = self._events[: self._whole]
         return trace.lines(self.settings, events, secrets(environment(), self._key))
 
-    # What follows is the host's side.
+    # The methods below are called by the host.
 
     def do(self, builder: PairBuilder) -> None:
         """Build the pair, measure plain decoding, decode."""
@@ -121,14 +121,14 @@ class Run(Job):
                 self.put(self.ended_early())
 
     def cancelled(self) -> bool:
-        """Whether the run should end: it was stopped, or nobody takes its events any more."""
+        """Whether the run should end: it was stopped, or nobody drains its events any more."""
         return self.stopped or self._clock() - self._drained_at > self._abandoned_after_s
 
     def put(self, event: Event) -> bool:
-        """Hand over one event, waiting for room; False once nobody takes them any more.
+        """Queue one event, waiting while the queue is full; False when nobody drains the queue any more.
 
-        A run that was stopped waits no more: what is left of its round is little. Nothing secret is in what is handed
-        over, since the key is forgotten at the end and could not be struck out later.
+        A stopped run does not wait: few events are left in its round. Secrets are removed here, since the key is
+        dropped at the end of the run and could not be removed from the events later.
         """
         if self._secrets:
             event = trace.without(event, self._secrets)
@@ -151,7 +151,7 @@ class Run(Job):
         )  # fmt: skip
 
     def abandoned(self) -> Error:
-        """The last event of a run that nobody watched."""
+        """The last event of a run that nobody drained."""
         return Error(
             "Abandoned",
             f"Nobody watched this run for {self._abandoned_after_s:g} seconds, so it was ended.",
@@ -159,6 +159,6 @@ class Run(Job):
         )
 
     def finish(self) -> None:
-        """Mark the end: nothing more will come, and no key is needed."""
+        """Mark the run as finished, and drop its key and secrets."""
         self._secrets = trace.NO_SECRETS
         super().finish()

@@ -1,4 +1,4 @@
-"""A job that knows itself what is to be done, and ends in a result of its own or in an error."""
+"""A job that ends with a result or an error, not with a stream of events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Task(Job):
     """A test or a benchmark.
 
     Attributes:
-        error: why it failed.
+        error: why it failed; None otherwise.
     """
 
     def __init__(self, settings: Settings, queue_of: Queue, key: Secret | None = None) -> None:
@@ -23,23 +23,23 @@ class Task(Job):
 
     @property
     def live(self) -> bool:
-        """Whether more will come of it."""
+        """Whether it has not finished yet."""
         return not self._finished.is_set()
 
-    # What follows is the host's side.
+    # The methods below are called by the host.
 
     def put(self, event: Event) -> bool:
-        """Take what went wrong; that it was stopped is no failure."""
+        """Store an error; the error of a stopped task is ignored."""
         if isinstance(event, Error) and not self.cancelled():
             self.error = self.without_secrets(event)
         return True
 
     def without_secrets(self, error: Error) -> Error:
-        """The same with nothing in it that opens a server: one may answer with what it was sent."""
+        """The error without secrets: a server may repeat a key in its answer."""
         found = trace.without(error, secrets(environment(), self._key))
         assert isinstance(found, Error)
         return found
 
     def ended_early(self) -> Error:
-        """What stands for the end of one that was stopped."""
+        """The last event of a stopped task."""
         return Error("StoppedError", "It was stopped.")

@@ -1,6 +1,6 @@
-"""One long-lived thread that runs what is given to it, one after the other.
+"""One long-lived thread that runs functions one after the other.
 
-An MLX array belongs to the thread that made it, so whoever owns models gives all of their work to one thread.
+An MLX array belongs to the thread that created it, so all work with models runs in one thread.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ T = TypeVar("T")
 class OwnerThread:
     """Runs functions in the order in which they were submitted.
 
-    Unlike a `ThreadPoolExecutor`'s, this thread does not keep the process alive: a person who closes the page does not
-    wait for a run to end.
+    Unlike the threads of a `ThreadPoolExecutor`, this thread does not keep the process alive, so specviz can exit
+    during a run.
 
     Args:
         name: of the thread.
@@ -37,7 +37,7 @@ class OwnerThread:
         """Queue a function.
 
         Returns:
-            Its result or exception, once it has run; `cancel` takes it back while it is queued.
+            A future of its result or exception; `cancel` removes the function while it is queued.
 
         Raises:
             RunError: the thread was closed.
@@ -50,10 +50,10 @@ class OwnerThread:
         return future
 
     def close(self, timeout: float = 5.0) -> None:
-        """End the thread behind what was submitted before; any number of times.
+        """End the thread after all submitted functions. May be called several times.
 
         Args:
-            timeout: seconds to wait for that.
+            timeout: seconds to wait for the end.
         """
         with self._lock:
             if not self._closed:
@@ -70,5 +70,5 @@ class OwnerThread:
                 future.set_result(function())
             except BaseException as exc:
                 future.set_exception(exc)
-            # Nothing of the last job stays alive while the thread waits for the next.
+            # Drop all references to the last job while the thread waits for the next one.
             del work, future, function

@@ -1,4 +1,4 @@
-"""Trials: a target or a draft on its own for a few tokens. Does it answer, how fast, and with what?"""
+"""Trials: run a target or a draft alone for a few tokens, to see whether it works, its speed and its text."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from specviz.core.settings import Settings
 Tried = Literal["target", "draft"]
 
 TOKENS = 8
-#: Streamed, to see the speed; one call per token would say more about the network than about the server.
+#: Number of streamed tokens for the speed: with one call per token the network would dominate the time.
 STREAMED = 16
 TARGET_PROMPT = "Say hello in one short sentence."
-#: Without a chat template, so that the text repeats right up to its end: lookup drafts where it does.
+#: Used without a chat template, so that the text repeats itself up to its end and n-gram lookup finds a match.
 DRAFT_PROMPT = "One, two, three, four, five. One, two, three, four, five. One, two, three,"
 
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """What came of a trial.
+    """The outcome of a trial.
 
     Attributes:
         name: of the target or the draft.
-        latency_ms: until the first token of a short prompt. tokens_per_second: of those behind it; both None where
-            there was nothing to time.
-        text: the first words.
-        note: what kept it from giving more, in words for a person; mostly empty.
-        way, guarantee: how the target would verify, and what could be promised. Of a target alone.
-        findings: what a probe found out about a remote target's server, as `targets.completions.values.Findings`.
+        latency_ms: until the first token of a short prompt. tokens_per_second: of the tokens after it. Both are None
+            when there was nothing to time.
+        text: the generated text.
+        note: why it gave fewer tokens, as a sentence for the user; usually empty.
+        way, guarantee: how the target verifies, and its guarantee; None for a draft.
+        findings: results of the probe of a completions target's server, see `targets.completions.values.Findings`.
     """
 
     what: Tried
@@ -55,10 +55,10 @@ def try_target(
     settings: Settings,
     wait: Wait = Wait(),
 ) -> TrialOutcome:
-    """Let a target say hello.
+    """Generate a few tokens with a target.
 
     Raises:
-        StoppedError: it was cancelled.
+        StoppedError: the trial was cancelled.
         SpecvizError: the target failed.
     """
     what = "Asking the target for its first words"
@@ -93,13 +93,13 @@ def try_draft(
     settings: Settings,
     wait: Wait = Wait(),
 ) -> TrialOutcome:
-    """Let a drafter go on with a text that repeats itself.
+    """Let a drafter continue a text that repeats itself.
 
     Raises:
-        StoppedError: it was cancelled.
+        StoppedError: the trial was cancelled.
         SpecvizError: the drafter failed.
     """
-    wait.on_progress(Progress("Asking the draft to go on with a text"))
+    wait.on_progress(Progress("Asking the draft to continue a text"))
     raw = dataclasses.replace(settings, raw=True, system="")
     _, ids = prepare(target, raw, DRAFT_PROMPT)
     drafter.reset()

@@ -1,1 +1,1 @@
-"""What happened: events folded into a state, recordings, reports, and the pace at which they are shown."""
+"""Recorded runs: the state built from events, trace files, reports, and the pace at which events are shown."""

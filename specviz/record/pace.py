@@ -1,6 +1,6 @@
-"""How fast a run is shown: as it comes, at a pace for presenting, or one round at a time.
+"""How fast a run is shown: as it comes, at a set pace, or one round at a time.
 
-The models decode at their own speed and never hear of this: nothing here is within a measured time.
+The models decode at their own speed, and nothing here is part of a measured time.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ import threading
 
 from specviz.core.events import DraftToken, Event, Metrics, VerifyResult
 
-#: From the draft of a stepped round to its verdict, where no pace says how long.
+#: From the draft of a stepped round to its verdict, when no pace is set.
 _STEP_BEAT_S = 0.5
-#: What a look that comes late may catch up on: longer than any page waits between two looks.
+#: Maximum time that a late poll catches up on; longer than the interval between two polls of any page.
 _CATCH_UP_S = 1.0
 
 _LONG_AGO = float("-inf")
 
 
 class Pace:
-    """Says of one event after the other whether it may be shown yet.
+    """Decides for each event in order whether it may be shown yet.
 
-    A round appears in two beats: what the draft proposes, then, half an interval later, what becomes of it. A beat that
-    has begun is shown as a whole. What belongs to no round is shown as soon as everything before it was.
+    A round is shown in two beats: the draft tokens, then, half an interval later, the verdict. A beat that has begun is
+    shown completely. An event that belongs to no round is shown as soon as all events before it are.
 
-    Any thread may change it at any time. Time comes in from outside, with each look.
+    Any thread may change the pace at any time. The caller passes the current time to `look`.
 
     Args:
-        rounds_per_s: at most so many; None shows everything that has come.
+        rounds_per_s: maximum rounds per second; None shows every event at once.
         paused: show no round until `step` or `resume`.
     """
 
     def __init__(self, rounds_per_s: float | None = None, *, paused: bool = False) -> None:
         self._rounds_per_s, self._paused = rounds_per_s, paused
         self._steps = 0
-        # The beat that is shown, and when it was due.
+        # The beat that was shown last, and when it was due.
         self._round, self._judged = -1, True
         self._at = _LONG_AGO
         self._now: float | None = None
@@ -42,36 +42,36 @@ class Pace:
 
     @property
     def rounds_per_s(self) -> float | None:
-        """The pace that was set, in force unless paused; None: as it comes."""
+        """The pace that was set, used unless paused; None: as it comes."""
         return self._rounds_per_s
 
     @property
     def paused(self) -> bool:
-        """Whether it waits for steps."""
+        """Whether rounds are shown only by `step`."""
         return self._paused
 
     def set(self, rounds_per_s: float | None) -> None:
-        """Go on at this pace, or, while paused, after that."""
+        """Set the pace; while paused, it takes effect after `resume`."""
         with self._lock:
             self._rounds_per_s = rounds_per_s
 
     def pause(self) -> None:
-        """Show nothing more, not even a step that is under way."""
+        """Show no further round, and cancel steps that are not finished."""
         with self._lock:
             self._paused, self._steps = True, 0
 
     def resume(self) -> None:
-        """Go on at the pace that was set."""
+        """Continue at the pace that was set."""
         with self._lock:
             self._paused, self._steps = False, 0
 
     def step(self) -> None:
-        """Pause, and show one round more, or the rest of one that is half shown; again and again for many."""
+        """Pause, and show one more round, or the rest of a round that is half shown. Further calls add rounds."""
         with self._lock:
             self._paused, self._steps = True, self._steps + 1
 
     def look(self, now: float) -> None:
-        """Somebody looks, at `now` seconds of a clock that never goes back; what `allows` says is about this look."""
+        """Set the current time, in seconds of a monotonic clock; `allows` then answers for this time."""
         with self._lock:
             self._before = now if self._now is None else max(self._now, now - _CATCH_UP_S)
             self._now = now
@@ -88,21 +88,21 @@ class Pace:
             if due is None or self._now is None or self._now < due:
                 return False
             self._round, self._judged = number, judged
-            # Nothing makes up for the time in which a beat was due and had not come.
+            # The time for which a due beat had not yet arrived is not caught up.
             self._at = max(due, self._before)
             if self._paused and judged:
                 self._steps -= 1
             return True
 
     def _due(self, number: int, judged: bool) -> float | None:
-        """When a beat may begin; None: not before somebody says so."""
+        """When a beat may begin; None: not before `step` or `resume`."""
         second = judged and number == self._round
         if self._paused:
             if not self._steps:
                 return None
-            # A second step does not wait for the first one to play out.
+            # If another step is pending, the verdict of this round is shown at once.
             return self._at + self._beat_s(_STEP_BEAT_S) if second and self._steps == 1 else self._now
-        # A round without a draft has one beat and takes as long as any other.
+        # A round without a draft has one beat, and takes as long as other rounds.
         return self._at + self._beat_s(0.0) * (2 if judged and not second else 1)
 
     def _beat_s(self, otherwise: float) -> float:

@@ -10,11 +10,11 @@ from specviz.record.state import RunState
 
 
 def summary(state: RunState) -> dict[str, Any]:
-    """Text, counts, rates, promise and time split of a run, also of an unfinished or failed one.
+    """Text, counts, rates, guarantee and time split of a run, also of an unfinished or failed one.
 
-    Unknown figures are None. Times are in ms and, with those that are unknown left out, add up to `wall`; calls to a
-    server that does not say what of them was network and what computing are in `call`. What is billed is that of the
-    run, without its baselines.
+    Unknown figures are None. Times are in ms; the known ones add up to `wall`. Calls to a server that does not report
+    how much of them was network and how much computing are in `call`. The billed tokens are those of the run, without
+    its baselines.
     """
     started, last = state.started, state.latest
     rounds = len(state.rounds)
@@ -75,6 +75,6 @@ def summary(state: RunState) -> dict[str, Any]:
 
 
 def _sum(state: RunState, what: str) -> int | None:
-    """Over the rounds that know it; None where none does."""
+    """Sum over the rounds in which the value is known; None when it is known in none."""
     known = [count for r in state.rounds if (count := getattr(r, what)) is not None]
     return sum(known) if known else None

@@ -1,7 +1,7 @@
-"""Folds events into the state of a run: tree, text, counts, rates. Live page, replay, benchmark and CLI share it.
+"""Builds the state of a run from its events: tree, text, counts, rates. Live page, replay, benchmark and CLI use it.
 
-A `RunState` holds everything that drawing needs and draws nothing itself. Every change of a node is logged, so a
-view can ask for what changed since it last looked at a cost of the changes, not of the tree.
+A `RunState` holds all data that is drawn, and draws nothing itself. Every change of a node is logged, so a view can
+read the changes since its last poll at a cost proportional to the changes, not to the tree.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from specviz.core.events import (
 )
 
 NodeStatus = Literal["pending", "accepted", "rejected", "ignored", "resampled", "bonus"]
-#: What a run is compared with: plain decoding in this process, where a network may have been simulated for the run
-#: alone, or by a server in one of two ways.
+#: What a run is compared with: plain decoding in this process (without the simulated network, if the run has one), or
+#: by a server, streamed or with one call per token.
 Baseline = Literal["plain decoding", "plain decoding without the network", "streaming", "one call per token"]
-#: What stays in the output.
+#: Statuses of the tokens in the output.
 EMITTED: frozenset[NodeStatus] = frozenset({"accepted", "resampled", "bonus"})
 
 
@@ -40,12 +40,13 @@ class Node:
     Attributes:
         id: index in `RunState.nodes`. parent: id of the token before it, -1 at the start of the output.
         index: position in the output. position: position in its round's block.
-        token: printable form. token_bytes: what it adds to the text.
-        entropy: bits: the target's where it was scored, else the draft's.
-        acceptance_prob, p, q, u, draft_logprob, target_logprob: see `events.VerifyResult`; None until judged.
+        token: printable form. token_bytes: the bytes that it adds to the text.
+        entropy: in bits; the target's if known, else the draft's.
+        draft_logprob: see `events.DraftToken`. acceptance_prob, p, q, u, target_logprob: see `events.VerifyResult`;
+            None until verified.
         draft_alternatives, target_alternatives: most probable tokens here, best first.
-        weighed, overlap: see `events.VerifyResult`; of a resampled token its sibling has them.
-        sibling: of a rejected token the one drawn in its place, and the other way round; None for all others.
+        weighed, overlap: see `events.VerifyResult`; for a resampled token they are in its sibling.
+        sibling: of a rejected token, the token drawn in its place, and vice versa; None for other tokens.
     """
 
     id: int
@@ -73,12 +74,12 @@ class Node:
 
 @dataclass(slots=True)
 class Sums:
-    """Sums over the finished rounds of a run, kept so that nobody goes through all of them at every poll.
+    """Running sums over the finished rounds of a run, so that a poll need not add up all rounds.
 
     Attributes:
-        billed_prompt, billed_completion: what the server counted; None where it never did. unbilled: rounds of which
-            it said nothing.
-        requests: calls to the server in the `asking` rounds that counted them.
+        billed_prompt, billed_completion: tokens that the server counted; None if it counted none. unbilled: number of
+            rounds without such counts.
+        requests: calls to the server, over the `asking` rounds that have this count.
     """
 
     drafted: int = 0
@@ -110,14 +111,14 @@ def _counted(before: int | None, more: int | None) -> int | None:
 
 @dataclass(slots=True)
 class RunState:
-    """The state of one run, made by `apply`-ing its events in order.
+    """The state of one run, built by calling `apply` with its events in order.
 
     Attributes:
         nodes: every token drafted or emitted, in order of appearance. log: ids of nodes in order of change.
         text: ids of the emitted nodes, in order of the output.
         rounds: one `Metrics` per finished round. sums: over all of them.
-        proposed, reached, kept: per position of the block, how many drafts had a token there, how many were tested
-            there and how many kept. `proposed` may be longer than the others.
+        proposed, reached, kept: per position of the block, the number of draft tokens proposed, tested and kept there.
+            `proposed` may be longer than the others.
     """
 
     started: RunStarted | None = None
@@ -135,7 +136,7 @@ class RunState:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has ended, well or not."""
+        """Whether the run has ended, successfully or not."""
         return self.done is not None or self.error is not None
 
     @property
@@ -145,7 +146,7 @@ class RunState:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What is promised about the output so far."""
+        """The guarantee for the output so far."""
         last = self.done or self.latest or self.started
         return last.guarantee if last else None
 
@@ -156,10 +157,10 @@ class RunState:
 
     @property
     def baseline(self) -> Baseline:
-        """What the baseline of this run is.
+        """The kind of baseline of this run.
 
-        Behind a simulated network it is the target itself, as close as it is: a server that streams is a round trip
-        away only once, before the first token, and that one is in no rate.
+        Behind a simulated network it is plain decoding without the network: a server that streams needs one round trip
+        before the first token only, and rates leave the first token out.
         """
         started = self.started
         if started is not None and started.baseline_kind in ("streaming", "per_call"):
@@ -172,11 +173,11 @@ class RunState:
         return b"".join(self.nodes[i].token_bytes for i in self.text)
 
     def acceptance_by_position(self) -> list[float | None]:
-        """Accepted / tested at each position of the block: of the drafts that reached it (not of all rounds)."""
+        """Accepted / tested at each position of the block, over the drafts tested there (not over all rounds)."""
         return [k / n if n else None for k, n in zip(self.kept, self.reached, strict=True)]
 
     def apply(self, event: Event) -> None:
-        """Take one event in."""
+        """Add one event."""
         match event:
             case RunStarted():
                 self.started = event
@@ -194,7 +195,7 @@ class RunState:
                 self.error = event
 
     def apply_all(self, events: Iterable[Event]) -> RunState:
-        """Take many events in; returns self."""
+        """Add many events; returns self."""
         for event in events:
             self.apply(event)
         return self

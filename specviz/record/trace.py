@@ -1,6 +1,7 @@
 """A recording of a run: JSON lines, a header first, then its events.
 
-Whatever is recorded up to a crash can be read: lines are flushed after each round and a cut last line is left out.
+Everything that was recorded before a crash can be read: the file is flushed after each round, and a truncated last line
+is ignored.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NO_SECRETS = Secrets()
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A trace that was read.
+    """The contents of a trace.
 
     Attributes:
         header: schema, versions, machine, settings.
@@ -40,12 +41,12 @@ class Recording:
 
     @property
     def complete(self) -> bool:
-        """Whether the run had ended when the recording did."""
+        """Whether the recording contains the end of the run."""
         return bool(self.events) and isinstance(self.events[-1], Done | Error)
 
 
 def header(settings: Settings) -> dict[str, Any]:
-    """The first line of a trace: what is needed to understand and repeat the run. Never a key."""
+    """The first line of a trace: the data needed to understand and repeat the run. Never contains a key."""
     return {
         "type": "header",
         "schema": SCHEMA,
@@ -57,12 +58,12 @@ def header(settings: Settings) -> dict[str, Any]:
 
 
 def line(data: dict[str, Any], secrets: Secrets = NO_SECRETS) -> str:
-    """One JSON line with its newline, with the secrets struck out."""
+    """One line of JSON with its newline and without the secrets."""
     return secrets.strike_json(_dump(data)) + "\n"
 
 
 def without(event: Event, secrets: Secrets) -> Event:
-    """The event, or one that is equal but for the secrets in its texts."""
+    """The event itself, or a copy in which the secrets in its texts are replaced."""
     text = _dump(to_json(event))
     struck = secrets.strike_json(text)
     return event if struck == text else from_json(json.loads(struck))
@@ -73,19 +74,19 @@ def _dump(data: Any) -> str:
 
 
 def lines(settings: Settings, events: Iterable[Event], secrets: Secrets = NO_SECRETS) -> Iterator[str]:
-    """A whole trace, line by line."""
+    """A complete trace, line by line."""
     yield line(header(settings), secrets)
     for event in events:
         yield line(to_json(event), secrets)
 
 
 class TraceWriter:
-    """Writes a trace as the run goes; a context manager.
+    """Writes a trace during the run; a context manager.
 
     Args:
-        path: the file; its folder is made.
+        path: the file; its folder is created.
         settings: for the header.
-        secrets: what is struck out, see `specviz.setup.environment.secrets`.
+        secrets: to be replaced in the trace, see `specviz.setup.environment.secrets`.
 
     Raises:
         TraceError: the file cannot be written.
@@ -109,7 +110,7 @@ class TraceWriter:
         return self
 
     def write(self, event: Event) -> None:
-        """Append one event; whole rounds are on disk before the next one begins."""
+        """Append one event. A round is on disk before the next one begins."""
         if self._file is None:
             raise ValueError("the trace is not open: use it in a with statement")
         try:
@@ -127,7 +128,7 @@ class TraceWriter:
         try:
             self._file.close()
         except OSError as exc:
-            # Closing writes what was not flushed: on a full disk it fails as the write before it did.
+            # Closing writes the unflushed rest, which fails on a full disk like the write before it.
             if kind is None:
                 raise self._failed(exc) from exc
 
@@ -144,7 +145,7 @@ def read(path: Path) -> Recording:
         TraceError: no such file, not a trace, a newer schema, or damaged before its last line.
     """
     try:
-        # Bytes: a cut may fall inside a character.
+        # Read as bytes: a truncated file may end inside a character.
         with path.open("rb") as file:
             return parse(file)
     except OSError as exc:
@@ -152,7 +153,7 @@ def read(path: Path) -> Recording:
 
 
 def parse(source: Iterable[str | bytes]) -> Recording:
-    """Read a trace from its lines; the last one may be cut.
+    """Read a trace from its lines; the last line may be truncated.
 
     Raises:
         TraceError: see `read`.
@@ -173,7 +174,7 @@ def parse(source: Iterable[str | bytes]) -> Recording:
 def _load(text: bytes, number: int, last: bool) -> dict[str, Any] | None:
     try:
         data = json.loads(text)
-    # Not JSON, not UTF-8, or a number or a nesting that Python refuses.
+    # Not JSON, not UTF-8, or a number or nesting depth that Python refuses.
     except (ValueError, RecursionError) as exc:
         if last and not text.endswith(b"\n"):
             return None

@@ -1,1 +1,1 @@
-"""From names and the environment to the objects of a run."""
+"""Creates the objects of a run from names and the environment."""

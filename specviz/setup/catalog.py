@@ -1,7 +1,7 @@
-"""Names → drafters and targets. The only importer of `drafters` and `targets`, and for a run of `models`.
+"""Names → drafters and targets. Only `setup` imports `drafters` and `targets`.
 
-A new drafter is one file in `drafters/` and one line in `Builder._drafter`; the same for a target. Everything heavy is
-imported when it is needed: the lists below cost no model library.
+A new drafter is one file in `drafters/` and one line in `Builder._drafter`; the same for a target. Heavy modules are
+imported only when needed: the lists below load no model library.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """One entry of a list to choose from.
+    """One entry of a list of targets or drafts.
 
     Attributes:
-        name: what settings hold. title, detail: for a person.
-        available: whether it can be used without fetching anything.
-        reason: why it is not available, or what choosing it costs; empty when there is nothing to say.
+        name: the name in the settings. title, detail: text for the user.
+        available: whether it can be used without a download.
+        reason: why it is not available, or what it costs to use it; empty otherwise.
     """
 
     name: str
@@ -66,10 +66,10 @@ class CatalogEntry:
 
 
 def targets(variables: Mapping[str, str] | None = None) -> list[CatalogEntry]:
-    """Every target that can be chosen by name; asks no server.
+    """Every target that can be chosen by name; contacts no server.
 
     Args:
-        variables: the environment, which may name a server; None reads it.
+        variables: the environment, which may name a server; None reads the environment.
     """
     toy = CatalogEntry(TOY, "Toy", "A table of 294 tokens: instant, no download, made-up sentences.", True, "")
     local = (_model_choice(local_name(model.name), model) for model in KNOWN if not model.distilled_for)
@@ -78,7 +78,7 @@ def targets(variables: Mapping[str, str] | None = None) -> list[CatalogEntry]:
 
 def _remote_choices(variables: Mapping[str, str] | None) -> list[CatalogEntry]:
     """The server that the environment names, if it names one."""
-    detail = "A server with a completions API; what it can do is tried out when it is used."
+    detail = "A server with a completions API; its abilities are tested when it is used."
     try:
         variables = environment() if variables is None else variables
         if not any(variables.get(name, "").strip() for name in ("TARGET_BASE_URL", "CEREBRAS_API_KEY")):
@@ -88,25 +88,25 @@ def _remote_choices(variables: Mapping[str, str] | None) -> list[CatalogEntry]:
     except SettingsError as exc:
         return [CatalogEntry(ANY_COMPLETIONS, "Remote target", detail, False, str(exc))]
     if not (model := parse_target(named.target).model):
-        return [CatalogEntry(ANY_COMPLETIONS, f"A model at {host}", detail, False, "TARGET_MODEL says which.")]
+        return [CatalogEntry(ANY_COMPLETIONS, f"A model at {host}", detail, False, "Set TARGET_MODEL to its name.")]
     return [CatalogEntry(named.target, f"{model} at {host}", detail, True, "")]
 
 
 def drafts(target: str) -> list[CatalogEntry]:
-    """Every drafter, with the reason where it cannot serve this target."""
+    """Every drafter, with a reason if it cannot be used with this target."""
     is_toy = target == TOY
     family = _family(parse_target(target).model)
-    alone = "" if is_toy else "It shares its vocabulary with the toy target alone."
+    alone = "" if is_toy else "It has the same vocabulary as the toy target only."
     own = [model for model in KNOWN if model.distilled_for]
     return [
         *(_lookup_first(_distilled_choice(model, target)) for model in own),
         *(_distilled_choice(model, target) for model in own),
         CatalogEntry(
-            NGRAM, "n-gram lookup", "Copies what followed last time. Free; pays where text repeats.", True, ""
+            NGRAM, "n-gram lookup", "Copies what followed last time. Free; helps where text repeats.", True, ""
         ),
         *(_draft_choice(model, is_toy, family) for model in KNOWN if not model.distilled_for),
         CatalogEntry(TOY, "Toy draft", "The toy target with noise.", is_toy, alone),
-        CatalogEntry(NONE, "None", "Plain decoding, one token a round.", True, ""),
+        CatalogEntry(NONE, "None", "Plain decoding, one token per round.", True, ""),
     ]
 
 
@@ -126,14 +126,14 @@ def _draft_choice(model: KnownModel, is_toy: bool, family: str | None) -> Catalo
 
 def _distilled_choice(model: KnownModel, target: str) -> CatalogEntry:
     choice = _model_choice(model_name(model.name), model)
-    reason = "" if choice.available else "This copy of specviz lacks its weights."
+    reason = "" if choice.available else "This installation of specviz lacks its weights."
     known = _known(target)
     title = next(k.title for k in KNOWN if k.name == model.distilled_for)
     if known is None and parse_target(target).place != "here":
-        # What runs there under another name is not known before it was asked.
+        # The model behind another name is unknown until the server is probed.
         return choice if reason else replace(choice, reason=f"For a server that runs {title}.")
     if known is None or known.name != model.distilled_for:
-        reason = f"It was distilled for {title} alone."
+        reason = f"It was distilled for {title} only."
     return replace(choice, available=not reason, reason=reason)
 
 
@@ -144,7 +144,7 @@ def _lookup_first(choice: CatalogEntry) -> CatalogEntry:
 
 
 def _known(target: str) -> KnownModel | None:
-    """The known model that a target's name means; None for any other, and for a name that means nothing."""
+    """The known model of a target's name; None for other models and for unknown names."""
     return _known_model(parse_target(target).model)
 
 
@@ -152,23 +152,23 @@ def _known_model(model: str) -> KnownModel | None:
     try:
         return sources.resolve(model).known if model else None
     except ModelError:
-        return None  # a list is no place for an error: `check` raises it when the name is used
+        return None  # a list raises no error: `check` does, when the name is used
 
 
 def _family(model: str) -> str | None:
-    """The vocabulary of a known model; None for any other."""
+    """The vocabulary of a known model; None for other models."""
     known = _known_model(model)
     return known.vocabulary if known else None
 
 
 def check(settings: Settings, variables: Mapping[str, str] | None = None) -> None:
-    """Refuse names that mean nothing, before any work.
+    """Refuse unknown names and pairs that cannot match, before any work.
 
     Args:
-        variables: the environment, which may name a server; None reads it.
+        variables: the environment, which may name a server; None reads the environment.
 
     Raises:
-        SettingsError: a remote target has no address.
+        SettingsError: a completions target has no address.
         UnknownModelError: no such drafter, target or model.
         UnsupportedModelError: a folder or file on this machine that cannot be used; a distilled draft as target.
         PairingError: the toy with another model; two families; a draft that was distilled for another target.
@@ -186,7 +186,7 @@ def check(settings: Settings, variables: Mapping[str, str] | None = None) -> Non
     if draft.kind in ("none", "ngram"):
         return
     named = str(draft.alone)
-    # Whose tokens the target has: its own name tells, or what the settings say of one behind a server.
+    # The target's tokenizer follows from its name, or for a completions target from the settings.
     named_tokenizer = settings.tokenizer if target.place != "here" else ""
     toy_tokens = named_tokenizer == TOY if named_tokenizer else target.kind == "toy"
     if source is not None and (folder := _distilled_folder(source)):
@@ -194,14 +194,14 @@ def check(settings: Settings, variables: Mapping[str, str] | None = None) -> Non
             check_target(named, read_description(folder), ToyTokenizer().vocabulary)
     elif toy_tokens != (draft.kind == "toy"):
         raise PairingError(
-            f"Draft {named} and target {settings.target} have different vocabularies: the toy pair has one of its own.",
+            f"Draft {named} and target {settings.target} have different vocabularies: the toy pair has its own.",
             "Use toy with toy, or n-gram lookup, which fits every target.",
         )
     ours, theirs = _family(draft.model), _family(named_tokenizer or target.model)
     if ours and theirs and ours != theirs:
         raise PairingError(
             f"Draft {named} and target {settings.target} have different vocabularies: {ours} and {theirs}.",
-            "Take a draft of the target's own family, or n-gram lookup, which fits every target.",
+            "Use a draft of the target's own family, or n-gram lookup, which fits every target.",
         )
 
 
@@ -223,7 +223,7 @@ def _check_target(target: TargetName, settings: Settings, variables: Mapping[str
 
 
 def _distilled_folder(source: sources.ModelSource) -> Path | None:
-    """Where a distilled draft lies; None for any other model, and for one that is still to be fetched."""
+    """The folder of a distilled draft; None for other models, and for a model that is not downloaded yet."""
     folder = Path(source.location)
     return folder if source.kind in ("folder", "package") and is_distilled(folder) else None
 
@@ -233,13 +233,13 @@ def _refuse_as_target(source: sources.ModelSource) -> None:
         raise UnsupportedModelError(
             f"{source.name} is a distilled draft: it proposes tokens for the target that it was trained for, and "
             "cannot be a target.",
-            f"Take it as the draft, model:{source.name}, of its own target.",
+            f"Use it as the draft, model:{source.name}, of its own target.",
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Built:
-    """A target, and what a drafter has to fit."""
+    """A target, and the properties that its drafter needs."""
 
     target: Target
     stop_ids: frozenset[int]
@@ -249,11 +249,11 @@ class _Built:
 
 
 class Builder:
-    """Makes pairs, and keeps the models of the last one loaded. Belongs to the thread that calls it.
+    """Builds pairs, and keeps the models of the last pair loaded. Belongs to the thread that calls it.
 
     Args:
-        variables: the environment, where the address of a remote target and its key may stand; None reads it anew for
-            each pair.
+        variables: the environment, which may hold the address and the key of a completions target; None reads the
+            environment again for each pair.
     """
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
@@ -268,21 +268,21 @@ class Builder:
         wait: Wait = Wait(),
         key: Secret | None = None,
     ) -> Pair:
-        """Fetch and load what is missing, then check that draft and target fit.
+        """Fetch and load what is missing, then check that draft and target have the same vocabulary.
 
         Args:
-            wait: for a download, and every later wait of the pair for its server or for a simulated network.
-            key: opens a remote target; without one, the environment's does.
+            wait: for downloads, and for every later wait of the pair for its server or for a simulated network.
+            key: API key of a completions target; default: the one of the environment.
 
         Raises:
-            UnknownModelError, UnsupportedModelError, DownloadError: a model cannot be had.
+            UnknownModelError, UnsupportedModelError, DownloadError: a model cannot be found, used or fetched.
             PairingError: the vocabularies differ.
             RemoteError: a server does not answer, refuses, or cannot do what the settings ask for.
         """
         variables = environment() if self._variables is None else self._variables
         check(settings, variables)
         wanted = (_in_process(parse_target(settings.target)), parse_draft(settings.draft).model)
-        # Two large models may not fit beside a third.
+        # Memory may not suffice for a third large model.
         self._loaded = {name: model for name, model in self._loaded.items() if name in wanted}
         self._distilled = {name: model for name, model in self._distilled.items() if name in wanted}
         built = self._target(settings, variables, key, wait)
@@ -296,7 +296,7 @@ class Builder:
         return replace(pair, close=built.close) if built.close else pair
 
     def language_model(self, name: str, wait: Wait = Wait()) -> LanguageModel:
-        """A model of this machine that stays loaded: see `specviz.setup.loading.load_model`."""
+        """An in-process model, kept loaded: see `specviz.setup.loading.load_model`."""
         if name not in self._loaded:
             from specviz.setup.loading import load_model
 
@@ -371,7 +371,7 @@ class Builder:
 
 
 def _in_process(target: TargetName) -> str:
-    """The model that a target needs in this process; empty where it needs none."""
+    """The in-process model of a target; empty if it has none."""
     return target.model if target.place == "here" else ""
 
 
@@ -390,19 +390,19 @@ def probe_target(
     key: Secret | None = None,
     wait: Wait = Wait(),
 ) -> tuple[Findings, RemoteTokenizer, str]:
-    """What the server of a remote target can do, tried out anew.
+    """Probe the server of a completions target, ignoring cached findings.
 
     Returns:
-        The findings; the tokenizer that it was asked with, and whose that is; the address, as it may be shown.
+        The findings, the tokenizer of the probe, and the address without secrets.
 
     Raises:
-        SettingsError, ModelError: the target is no remote one, has no address, or its tokenizer cannot be had.
+        SettingsError, ModelError: not a completions target, no address, or no tokenizer.
         RemoteError: the server cannot be reached or refuses.
     """
     variables = environment() if variables is None else variables
     if parse_target(settings.target).place != "completions":
         raise UnknownModelError(
-            f"{settings.target} is no remote target: there is no server to try out.", "Give --target openai:MODEL."
+            f"{settings.target} is not a remote target: there is no server to test.", "Give --target openai:MODEL."
         )
     check(settings, variables)
     return RemoteBuilder().probe(settings, variables, key, wait)

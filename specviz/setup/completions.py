@@ -1,6 +1,6 @@
-"""Remote targets for the catalog: connection, tokenizer, what the server can do, and a target made of the three.
+"""Completions targets for the catalog: connection, tokenizer, findings about the server, and the target.
 
-Nothing of the HTTP library is imported before a target is made.
+The HTTP library is imported only when a target is created.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from specviz.targets.completions.values import Findings
     from specviz.targets.completions.wire.transport import HttpCompletions
 
-#: Tokens of context to count on where a server does not say: every model in use has as many.
+#: Context length in tokens to assume when a server does not report it; every model in use has at least this.
 CONTEXT_UNKNOWN = 4096
 
 
 def check(settings: Settings, variables: Mapping[str, str]) -> None:
-    """Refuse a remote target without a model or an address, before any work.
+    """Refuse a completions target without a model or an address, before any work.
 
     Raises:
         UnknownModelError: no model is named.
-        SettingsError: no address is known, or it is none.
+        SettingsError: no address is given, or it is not a URL.
     """
     if not parse_target(settings.target).model:
         raise UnknownModelError(
-            "A remote target needs the name of a model, as its server calls it.",
+            "A remote target needs the name of a model, as its server lists it.",
             "Write openai:MODEL, or set TARGET_MODEL.",
         )
     connection(settings, variables)
@@ -45,11 +45,11 @@ def check(settings: Settings, variables: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remote:
-    """A target behind a connection, and what is known about both.
+    """A completions target, its tokenizer and the findings about its server.
 
     Attributes:
-        shown: the address, as it may be shown.
-        close: lets go of the connection, and of the key with it.
+        shown: the address without secrets.
+        close: closes the connection and drops the key.
     """
 
     target: Target
@@ -60,7 +60,7 @@ class Remote:
 
 
 class RemoteBuilder:
-    """Makes remote targets; keeps the last tokenizer and what servers were found to do, and no connection."""
+    """Builds completions targets. Caches the last tokenizer and the findings about servers, but no connection."""
 
     def __init__(self) -> None:
         self._read: dict[Path, ModelTokenizer] = {}
@@ -73,12 +73,12 @@ class RemoteBuilder:
         key: Secret | None,
         wait: Wait,
     ) -> Remote:
-        """Get the tokenizer, try the server out, choose the way.
+        """Get the tokenizer, probe the server, choose the way.
 
         Raises:
             SettingsError, ModelError: no address, no tokenizer.
             RemoteError: the server cannot be reached, refuses, or cannot do what the settings ask for.
-            PairingError: its tokens are not those of the tokenizer, and only a way that needs them was allowed.
+            PairingError: the server's tokens differ from the tokenizer's, and the settings name a way that needs ids.
         """
         from specviz.targets.completions.target import RemoteTarget
 
@@ -117,7 +117,7 @@ class RemoteBuilder:
         key: Secret | None,
         wait: Wait,
     ) -> tuple[Findings, RemoteTokenizer, str]:
-        """What the server can do, asked anew; the tokenizer that it was asked with; the address, as it may be shown.
+        """Probe the server again. Returns the findings, the tokenizer, and the address without secrets.
 
         Raises: see `build`.
         """
@@ -131,7 +131,7 @@ class RemoteBuilder:
             api.close()
 
     def _forget(self) -> None:
-        """What was found turned out to be wrong: servers are tried out anew the next time."""
+        """Discard cached findings after one turned out to be wrong: servers are probed again the next time."""
         self._probes = None
 
     def _load(self, folder: Path) -> ModelTokenizer:
@@ -150,8 +150,8 @@ class RemoteBuilder:
         from specviz.targets.completions.probe.probe import ProbeCache
 
         if wait.cancelled():
-            raise StoppedError("Stopped before the server was asked.")
-        wait.on_progress(Progress(f"Trying out what {link.shown} can do"))
+            raise StoppedError("Stopped before the server was called.")
+        wait.on_progress(Progress(f"Testing what {link.shown} can do"))
         if self._probes is None:
             self._probes = ProbeCache()
         found = self._probes.findings(api, link.shown, parse_target(settings.target).model, tokens.tokenizer)
@@ -170,18 +170,18 @@ def _connect(link: Connection, settings: Settings, wait: Wait) -> HttpCompletion
 def _with_context(findings: Findings) -> Findings:
     if findings.max_context:
         return findings
-    note = f"The server does not say how long its context is: {CONTEXT_UNKNOWN:,} tokens are counted on."
+    note = f"The server does not report its context length: {CONTEXT_UNKNOWN:,} tokens are assumed."
     return replace(findings, notes=(*findings.notes, note))
 
 
 def _check_tokens(settings: Settings, tokens: RemoteTokenizer, findings: Findings) -> None:
-    """Where the server counts other tokens than the tokenizer does, texts can be compared and ids cannot."""
+    """If the server's tokens differ from the tokenizer's, only texts can be compared, not ids."""
     if findings.same_tokens or settings.verification not in ("scoring", "prefixes"):
         return
     whose = "the tokenizer" if tokens.own else "the draft's tokenizer"
     raise PairingError(
         f"The server's tokens are not those of {whose} ({tokens.name}), and the way {settings.verification} compares "
         "token by token.",
-        "Take a draft of the target's own family, name the target's tokenizer with TARGET_TOKENIZER or --tokenizer, "
+        "Use a draft of the target's own family, name the target's tokenizer with TARGET_TOKENIZER or --tokenizer, "
         "or verify by generating, which compares texts.",
     )

@@ -1,4 +1,4 @@
-"""What a remote target's server can do, and what may be promised with it: for `specviz doctor`."""
+"""What a completions target's server can do, and the guarantees that follow: for `specviz doctor`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ TEMPERATURES = (0.0, 0.7, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class VerificationPlan:
-    """How a round would be verified at a temperature.
+    """How rounds are verified at one temperature.
 
     Attributes:
-        way, guarantee: None where it could not be. reason: of the guarantee, or of there being none.
+        way, guarantee: None if verification is impossible. reason: of the guarantee, or why it is impossible.
     """
 
     temperature: float
@@ -33,18 +33,18 @@ class VerificationPlan:
     reason: str
 
     def to_json(self) -> dict[str, Any]:
-        """The guarantee by its kind alone: what a bound is shows as a run goes on."""
+        """As JSON-ready data. Only the kind of the guarantee: a bound is known only during a run."""
         kind = self.guarantee.kind if self.guarantee else None
         return {"temperature": self.temperature, "way": self.way, "guarantee": kind, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A server, tried out.
+    """The result of probing a server.
 
     Attributes:
-        address: as it may be shown.
-        tokenizer: where it is from. own: it is the target's; else the draft's, which stands in.
+        address: without secrets.
+        tokenizer: the model that it was read from. own: whether it is the target's own; else it is the draft's.
     """
 
     target: str
@@ -55,7 +55,7 @@ class Diagnosis:
     plans: tuple[VerificationPlan, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, for a program."""
+        """All fields as JSON-ready data."""
         return {
             "target": self.target,
             "address": self.address,
@@ -73,7 +73,7 @@ def diagnose(
     key: Secret | None = None,
     wait: Wait = Wait(),
 ) -> Diagnosis:
-    """Try the server of a remote target out, and plan for `TEMPERATURES`, other settings as they are.
+    """Probe the server of a completions target, and plan for `TEMPERATURES` with the other settings unchanged.
 
     Raises: see `catalog.probe_target`.
     """

@@ -15,7 +15,7 @@ from specviz.core.settings import SECRETS
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
-    """Variables of the process over those of `.env` in `folder` (default: the working folder).
+    """Variables of the process, then those of `.env` in `folder` (default: the working folder).
 
     The environment of the process is not changed.
 
@@ -31,6 +31,6 @@ def environment(folder: Path | None = None) -> dict[str, str]:
 
 
 def secrets(variables: Mapping[str, str], key: Secret | None = None) -> Secrets:
-    """What must be struck out of whatever is written: secret variables, what the base URL hides, and a key."""
+    """Everything that must be removed from output: secret variables, the secret parts of the base URL, and a key."""
     keys = [*(variables.get(name, "").strip() for name in SECRETS), key.value if key else ""]
     return Secrets(keys, [variables.get("TARGET_BASE_URL", "")])

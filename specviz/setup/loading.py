@@ -1,4 +1,4 @@
-"""Loading models by name: they are fetched first where they are not on this machine."""
+"""Loads models by name, after fetching those that are not on this machine."""
 
 from __future__ import annotations
 

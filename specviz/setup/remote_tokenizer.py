@@ -1,7 +1,7 @@
-"""The tokenizer of a remote target. Its server uses the model's token ids, and most servers do not describe them.
+"""The tokenizer of a completions target. Its server uses the model's token ids; most servers do not describe them.
 
-In this order: the one that the settings name; the model's own, where it is on this machine; that of the draft model,
-which has to be the same for the pair to work; the model's own, fetched from the repository that its name gives.
+The first of these is used: the tokenizer that the settings name; the model's own, if it is on this machine; that of the
+draft model, which must be the same for the pair to work; the model's own, fetched from the repository of that name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOW = (
     "Hugging Face repository; {}."
 )
 _FORM = "a repository is written org/name"
-#: A model that has the tokenizer of a whole family, and can be fetched without an account.
+#: A model with the tokenizer of a whole family that can be fetched without an account.
 _EXAMPLES: dict[Format, str] = {
     llama3: "llama-3.2-1b has the tokenizer of every Llama 3",
     harmony: "openai/gpt-oss-20b has the tokenizer of gpt-oss",
@@ -36,13 +36,13 @@ _EXAMPLES: dict[Format, str] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemoteTokenizer:
-    """A tokenizer for a remote target, and whether it is known to be the target's.
+    """A tokenizer for a completions target, and whether it is known to be the target's.
 
     Attributes:
         tokenizer: the one that the run uses, with a chat format.
         vocab_size, stop_ids, vocabulary: see `ModelTokenizer`.
         name: of the model that it was read from.
-        own: the settings or the target's name give it as the target's; otherwise it is the draft's.
+        own: whether the settings or the target's name identify it as the target's own; otherwise it is the draft's.
     """
 
     tokenizer: Tokenizer
@@ -54,7 +54,7 @@ class RemoteTokenizer:
 
 
 class TemplatedTokenizer:
-    """A tokenizer without a chat template, with a chat format."""
+    """A tokenizer without a chat template of its own, combined with a built-in chat format."""
 
     def __init__(self, tokenizer: ModelTokenizer, chat_format: Format) -> None:
         self._tokenizer, self._format = tokenizer, chat_format
@@ -63,7 +63,7 @@ class TemplatedTokenizer:
         self.bos_id, self.vocab_size, self.stop_ids = tokenizer.bos_id, tokenizer.vocab_size, tokenizer.stop_ids
 
     def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
-        """The text to encode for one user turn, in the format."""
+        """The text to encode for one user turn, in the chat format."""
         return self._format(prompt, system, before)
 
 
@@ -72,15 +72,15 @@ def find(
     wait: Wait = Wait(),
     load: Callable[[Path], ModelTokenizer] = ModelTokenizer,
 ) -> RemoteTokenizer:
-    """Fetch the tokenizer of a remote target where necessary, and read it.
+    """Read the tokenizer of a completions target, after fetching it if necessary.
 
     Args:
-        settings: their target is `openai:MODEL`.
-        wait: for a download. Weights are fetched only where the tokenizer is inside their file.
-        load: reads a folder; a caller can pass one that keeps what it has read.
+        settings: with a target `openai:MODEL`.
+        wait: for a download. Weights are fetched only if the tokenizer is in the same file.
+        load: reads the tokenizer of a folder; a caller may pass a function that caches.
 
     Raises:
-        UnknownModelError, UnsupportedModelError, DownloadError: there is none; the remedy tells how to name one.
+        UnknownModelError, UnsupportedModelError, DownloadError: no tokenizer; the remedy says how to name one.
     """
     model = parse_target(settings.target).model
     name, own = _where(settings, model)
@@ -122,7 +122,7 @@ def _where(settings: Settings, model: str) -> tuple[str, bool]:
 
 
 def _named_by(model: str) -> str:
-    """The model on this machine, or the repository, that the name of a server's model means; empty for none."""
+    """The local model or the repository that matches a server's model name; empty if there is none."""
     try:
         source = sources.resolve(model)
     except ModelError:
@@ -146,9 +146,9 @@ def _is_here(name: str) -> bool:
 
 
 def _source_of(name: str, wait: Wait) -> tuple[str, Path | None]:
-    """The model whose tokenizer a name means, and its folder, fetched; None for the toy, which has no files.
+    """The model that provides the tokenizer of `name`, and its downloaded folder; None for the toy, which has no files.
 
-    A distilled draft has no tokenizer: it uses the tokens of the model that it was distilled for.
+    A distilled draft has no tokenizer: it uses that of the model that it was distilled for.
     """
     if name == TOY:
         return TOY, None

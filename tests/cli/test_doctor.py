@@ -84,7 +84,7 @@ def test_wrong_names_are_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--target", "toy"]) == 2
     assert main(["doctor", "--target", "openai:toy", "--tokenizer", "toy"]) == 2
     said = capsys.readouterr().err
-    assert "needs the name of a model" in said and "no remote target" in said and "has no address" in said
+    assert "needs the name of a model" in said and "not a remote target" in said and "has no address" in said
 
 
 def test_nothing_there_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,7 +84,7 @@ def test_the_drafts_of_the_default_target_begin_with_its_own(with_weights: None)
 def test_another_target_is_told_why_not(with_weights: None, target: str) -> None:
     for name in (f"ngram+model:{SHIPPED}", f"model:{SHIPPED}"):
         choice = choices(target)[name]
-        assert not choice.available and choice.reason == "It was distilled for SmolLM2-135M-Instruct alone."
+        assert not choice.available and choice.reason == "It was distilled for SmolLM2-135M-Instruct only."
 
 
 def test_missing_weights_are_the_reason(no_weights: None) -> None:

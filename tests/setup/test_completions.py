@@ -1,4 +1,4 @@
-"""Remote targets by name: what may be chosen, what is refused, and a pair with a server at its end."""
+"""Completions targets by name: which can be chosen, which are refused, and a pair with a toy server."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_drafts_of_a_server_whose_model_is_not_known() -> None:
 def test_drafts_of_a_server_whose_model_is_known() -> None:
     assert not drafts("openai:smollm2-135m")["model:smollm2-draft"].reason
     assert "llama3, not smollm2" in drafts("openai:smollm2-135m")["model:llama-3.2-1b"].reason
-    assert "alone" in drafts("openai:llama-3.2-1b")["model:smollm2-draft"].reason
+    assert "for SmolLM2-135M-Instruct only" in drafts("openai:llama-3.2-1b")["model:smollm2-draft"].reason
 
 
 # What is refused before any work.
@@ -217,7 +217,7 @@ def test_a_context_that_is_not_told_is_assumed_and_said() -> None:
         assert pair.target.capabilities.max_context == CONTEXT_UNKNOWN
         pair.close()
         findings, _, _ = catalog.probe_target(remote(), {"TARGET_BASE_URL": url})
-    assert any("4,096 tokens are counted on" in note for note in findings.notes)
+    assert any("4,096 tokens are assumed" in note for note in findings.notes)
 
 
 def test_a_server_is_tried_out_once(served: tuple[ToyServer, str]) -> None:
@@ -225,7 +225,7 @@ def test_a_server_is_tried_out_once(served: tuple[ToyServer, str]) -> None:
     builder = Builder({"TARGET_BASE_URL": url})
     seen: list[Progress] = []
     builder.build(remote(), Wait(seen.append)).close()
-    assert toy.requests and f"Trying out what {url} can do" in [p.what for p in seen]
+    assert toy.requests and f"Testing what {url} can do" in [p.what for p in seen]
     asked = len(toy.requests)
     builder.build(remote("toy", temperature=1.0)).close()
     assert len(toy.requests) == asked
@@ -238,7 +238,7 @@ def test_what_the_doctor_is_told(served: tuple[ToyServer, str]) -> None:
     findings, tokens, shown = catalog.probe_target(remote(), {"TARGET_BASE_URL": hidden})
     assert shown == served[1] and tokens.name == "toy" and tokens.own
     assert findings.engine == "vllm" and findings.ways[0] == "scoring" and findings.same_tokens
-    with pytest.raises(UnknownModelError, match="no remote target"):
+    with pytest.raises(UnknownModelError, match="not a remote target"):
         catalog.probe_target(Settings(target="toy", draft="ngram"), {})
 
 

@@ -1,4 +1,4 @@
-"""Where the tokenizer of a remote target comes from."""
+"""Where the tokenizer of a completions target comes from."""
 
 from __future__ import annotations
 
