@@ -1,4 +1,4 @@
-"""Small exact models for the combinatorics."""
+"""Small exact models whose output can be computed by hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ TOKENIZER = ToyTokenizer()
 def asked(
     context_ids: Sequence[int], candidates: Sequence[Candidate], sampling: Sampling, rule: Rule, seed: int = 0
 ) -> Round:
-    """A round as the loop would ask for it, the first of a run with this seed."""
+    """A round as the loop builds it: the first of a run with this seed."""
     return Round(tuple(context_ids), Draft(tuple(candidates)), sampling, rule, Noise(seed))
 
 
@@ -31,19 +31,19 @@ def block(*ids: int) -> Candidate:
 
 
 def block_of(ids: Sequence[int], rows: Sequence[Row]) -> Candidate:
-    """A candidate of which only tokens and their q are known."""
+    """A candidate with tokens and their q only, without recorded figures."""
     n = len(ids)
     return Candidate(tuple(ids), tuple(rows), (None,) * n, (None,) * n, ((),) * n, (0.0,) * n)
 
 
 def draft(candidate: Candidate) -> Draft:
-    """A draft of one candidate, or of none where it is empty."""
+    """A draft of one candidate; without candidates if the given one is empty."""
     return Draft((candidate,) if candidate.token_ids else ())
 
 
 @dataclass(frozen=True)
 class TableModel:
-    """A scorer as the whole model that a target wants."""
+    """Wraps a scorer as the `Model` that a target needs."""
 
     made: Scorer
     tokenizer: Tokenizer
@@ -95,7 +95,7 @@ class FixedScorer(Scorer):
 
 
 class LetterTokenizer:
-    """Id i is the i-th letter; or any strings given."""
+    """Id i is the i-th letter, or the i-th of the given strings."""
 
     def __init__(self, pieces: Sequence[str] = "abcdefghij") -> None:
         self.pieces = list(pieces)
@@ -125,7 +125,7 @@ def fixed_draft(probs: Sequence[float]) -> ModelDrafter:
 
 
 class MarkovScorer(Scorer):
-    """Row i of a table of probabilities stands behind id i."""
+    """Row i of a table of probabilities is the distribution after id i."""
 
     def __init__(self, table: Sequence[Sequence[float]]) -> None:
         with np.errstate(divide="ignore"):
@@ -143,7 +143,7 @@ def markov_target(table: Sequence[Sequence[float]]) -> LocalTarget:
 
 
 class PrunedScorer(Scorer):
-    """Another scorer's columns for some ids, as a model with a smaller vocabulary gives them."""
+    """Another scorer's columns for some ids, like a model with a smaller vocabulary."""
 
     def __init__(self, scorer: Scorer, tokens: Sequence[int]) -> None:
         self._scorer, self._tokens = scorer, list(tokens)
@@ -155,7 +155,7 @@ class PrunedScorer(Scorer):
         self._scorer.reset()
 
 
-#: Toy ids that a toy draft of a smaller vocabulary has: every word but each fifth, the end, and no half characters.
+#: Toy ids of a draft with a smaller vocabulary: up to the end token, without every fifth id and one half character.
 PRUNED = [i for i in range(TOKENIZER.end_id + 1) if i % 5 and i not in (TOKENIZER.first_half_id,)]
 
 

@@ -163,7 +163,7 @@ def test_the_kind_of_a_baseline_says_how_it_was_measured() -> None:
 
 
 class Counting:
-    """How often each target was measured."""
+    """Counts the measurements of each target."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[str] = []
@@ -201,7 +201,7 @@ def test_a_baseline_that_was_cut_short_is_measured_again(monkeypatch: pytest.Mon
 
 
 class Late:
-    """What a simulated network in front of the toy waited, without waiting."""
+    """A simulated network in front of the toy that records its delays instead of waiting."""
 
     def __init__(self, rtt_ms: float = 400.0) -> None:
         self.slept: list[float] = []

@@ -174,14 +174,14 @@ def test_the_same_test_fails_speculatovizs_rule() -> None:
     assert distance > 10 * noise
 
 
-# After 0 the draft is sure, after 1 and 2 it is not, so where a draft ends depends on what was drawn before.
+# The draft is confident after 0, but not after 1 and 2, so the end of a draft depends on the tokens drawn before.
 P_TABLE = [[0.5, 0.2, 0.3], [0.3, 0.4, 0.3], [0.2, 0.5, 0.3]]
 Q_TABLE = [[0.8, 0.1, 0.1], [0.4, 0.3, 0.3], [0.35, 0.3, 0.35]]
 MARKOV_PROMPT = [0, 1, 2, 0]
 
 
 class EndsByTheToken:
-    """The planted error: a drawn token is dropped for being improbable, so the probable ones come too often."""
+    """A planted error: improbable drawn tokens are dropped, so probable tokens are emitted too often."""
 
     name, max_context = "wrong", None
 
@@ -210,7 +210,7 @@ def markov_model(min_confidence: float) -> ModelDrafter:
 
 
 def pruned_markov_model() -> ModelDrafter:
-    """It has no token 1."""
+    """Its vocabulary lacks token 1."""
     table = np.array(Q_TABLE)[:, [0, 2]]
     tokens = np.array([0, 2], dtype=np.int64)
     return ModelDrafter(
@@ -326,7 +326,7 @@ def test_bad_prompts_are_refused_before_the_first_event() -> None:
 
 
 def assert_consistent(events: Sequence[Event]) -> None:
-    """Ids, text, tree and counts of all events tell one story."""
+    """Ids, text, tree and counts of all events agree."""
     state, ended = RunState().apply_all(events), done(events)
     nodes = [state.nodes[i] for i in state.text]
     assert tuple(n.token_id for n in nodes) == ended.token_ids
@@ -366,7 +366,7 @@ def test_any_run_is_consistent(
 
 
 def test_ten_accepted_in_43_rounds_print_233_and_1233() -> None:
-    """A bonus is no acceptance; rounds refused at once count (EAGLE#146 and llama.cpp PR#25818)."""
+    """A bonus is not an acceptance; rounds without an accepted token count (EAGLE#146 and llama.cpp PR#25818)."""
     good, bad = [1], [5]
     blocks = [good if n < 10 else bad for n in range(43)]
 

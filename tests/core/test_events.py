@@ -1,4 +1,4 @@
-"""Events survive JSON unchanged, and keep the field names that their consumers know."""
+"""Events are unchanged by a JSON round trip, and keep the field names that consumers use."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Files that are complete or absent, also when the disk is full."""
+"""Files are complete or absent, also when the disk is full."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Names: parsed once, and the same again when they are written."""
+"""Names: parsing, and writing a parsed name back."""
 
 import pytest
 

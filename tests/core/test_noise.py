@@ -1,4 +1,4 @@
-"""Three streams of randomness: each its own, opened at any time, the same on every machine."""
+"""Three streams of randomness: independent, opened at any time, the same on every machine."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def first(rng: np.random.Generator) -> float:
 
 
 def test_each_stream_is_philox_with_the_documented_key_and_counter() -> None:
-    """A server that rebuilds them needs nothing but the seed and the round."""
+    """A server can rebuild them from the seed and the round alone."""
 
     def philox(key: list[int], counter: list[int]) -> float:
         words = {"key": np.array(key, dtype=np.uint64), "counter": np.array(counter, dtype=np.uint64)}

@@ -1,4 +1,4 @@
-"""Rows that are held closely are the rows that they were."""
+"""Packed rows equal the rows that they were made from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specviz.core.packed import Packed, packed
 
 numbers = st.floats(allow_nan=False)
 names = st.text(max_size=8)
-# A damaged recording may hold any id.
+# A damaged recording can contain any id.
 ids = st.integers(0, 2**40)
 alternatives = st.lists(st.builds(Alternative, ids, names, numbers, numbers), max_size=12)
 candidates = st.lists(st.builds(Weighed, ids, names, st.none() | numbers, st.none() | numbers), max_size=12)
@@ -44,7 +44,7 @@ def test_other_rows_are_not_equal() -> None:
     assert one != [Alternative(1, "a", -1.0, 0.5)]
 
 
-def test_no_rows_and_a_number_that_is_none_stay_a_tuple() -> None:
+def test_no_rows_and_a_nan_stay_a_tuple() -> None:
     assert packed(Alternative, ()) == ()
     odd = (Alternative(1, "a", math.nan, 0.5),)
     assert packed(Alternative, odd) is odd

@@ -1,4 +1,4 @@
-"""From what was typed to the ids that both models see."""
+"""From a typed prompt to the ids that both models get."""
 
 import pytest
 

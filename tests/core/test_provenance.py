@@ -1,4 +1,4 @@
-"""Traces and benchmarks say what they were made with."""
+"""Traces and benchmarks record versions and machine."""
 
 from __future__ import annotations
 

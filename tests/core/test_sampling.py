@@ -35,7 +35,7 @@ Q = np.array([0.1, 0.1, 0.8])
 
 
 def random_pair(rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Distributions of every character: flat, peaked, sparse, disjoint, one-hot, equal."""
+    """Distributions of every kind: flat, peaked, sparse, disjoint, one-hot, equal."""
     n = int(rng.integers(1, 60))
     p, q = (rng.dirichlet(np.full(n, 10.0 ** rng.uniform(-2, 1))) for _ in range(2))
     kind = rng.integers(6)
@@ -56,7 +56,7 @@ def _sparse(row: Floats, rng: np.random.Generator) -> Floats:
 
 
 def output_of(p: Floats, q: Floats) -> Floats:
-    """The distribution that accepting and resampling give together."""
+    """The output distribution of accepting and resampling together."""
     kept = q * acceptance(p, q)
     return kept + (1 - kept.sum()) * residual(p, q)
 
@@ -77,7 +77,7 @@ def test_the_overlap_is_what_is_kept_on_average() -> None:
     for _ in range(2_000):
         p, q = random_pair(rng)
         assert overlap(p, Row(q)) == pytest.approx((q * acceptance(p, q)).sum(), abs=1e-12)
-        # What is not kept is what is left to draw from: the same number from the other side.
+        # The probability of a rejection equals the sum of the residual before it is normalised.
         assert 1 - overlap(p, Row(q)) == pytest.approx(np.maximum(p - q, 0).sum(), abs=1e-12)
         assert 0 <= overlap(p, Row(q)) <= 1
 
@@ -87,7 +87,7 @@ def test_the_overlap_of_a_sparse_row_is_that_of_the_full_one() -> None:
     for _ in range(500):
         p, q = random_pair(rng)
         ids = np.flatnonzero(q)
-        # Ids beyond p's vocabulary are a draft's padding.
+        # Ids beyond p's vocabulary are padding of the draft.
         beyond = np.append(ids, len(p) + 3)
         assert overlap(p, Row(q[ids], ids)) == pytest.approx(overlap(p, Row(q)), abs=1e-15)
         assert overlap(p, Row(np.append(q[ids], 0.0), beyond)) == pytest.approx(overlap(p, Row(q)), abs=1e-15)
@@ -136,7 +136,7 @@ def test_greedy_drafts_are_one_hot() -> None:
 
 
 def decide(rule: Rule, p: Floats, x: int, q: Row, rng: np.random.Generator) -> tuple[bool, int]:
-    """Whether x is kept, and the token that stands there then."""
+    """Whether x is kept, and the emitted token."""
     tested = token_test(rule, p, x, q, rng)
     return tested.kept, x if tested.kept else replacement(rule, p, q, tested, rng)
 
@@ -301,7 +301,7 @@ def test_the_expected_acceptance_is_the_best_tokens_chance_after_the_settings() 
     assert expected(Sampling(1.0)) == pytest.approx(0.6)
     assert expected(Sampling(1.0, top_k=2)) == pytest.approx(0.6 / 0.9)
     assert expected(Sampling(0.5)) == pytest.approx(0.36 / 0.46)
-    # Settings that leave one token say nothing about how sure the draft is.
+    # If the settings leave one token, the probability before the settings is used.
     for sure in (Sampling(0.0), Sampling(1.0, top_k=1), Sampling(1.0, top_p=0.1)):
         assert expected(sure) == pytest.approx(0.6)
 

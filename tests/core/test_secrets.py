@@ -1,4 +1,4 @@
-"""What is secret, in which forms it is struck out, and what is left alone."""
+"""Which texts are secret, in which forms they are removed, and what stays unchanged."""
 
 import json
 import pickle
@@ -19,7 +19,7 @@ def test_every_secret_of_a_url_is_struck_in_every_form() -> None:
     forms += ["token=a%2Fb%20c%3D&version=1", "bWU6cEBzcyJ3b3Jk", "fragment", url]
     for form in forms:
         assert hide.strike(f"<{form}>") == f"<{MARK}>", form
-    # One letter is no secret: to strike it out would damage every word.
+    # One letter is not treated as a secret: removing it would damage every word.
     assert hide.strike("version 1 is for me") == "version 1 is for me"
 
 

@@ -1,4 +1,4 @@
-"""One run, put together in one place: prompt, baseline, empty caches, loop."""
+"""One run: prompt, baseline, empty caches, loop."""
 
 from typing import Any
 

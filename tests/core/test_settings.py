@@ -1,4 +1,4 @@
-"""Every bad value is refused with its rule and its value; sources have one order."""
+"""Every invalid value is refused with its rule and value; the order of sources is fixed."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""Rows of a text, in few passes."""
+"""Logits along a text, from few passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lookup first, a model where there is nothing to copy."""
+"""Lookup first, a model when there is no match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specviz.drafters.combined import CombinedDrafter
 from specviz.drafters.model import ModelDrafter
 from tests.toys import LetterTokenizer, MarkovScorer
 
-#: Counts on by one, not quite sure of it.
+#: After token i comes i + 1, with probability 0.91.
 TABLE = [[0.91 if j == (i + 1) % 10 else 0.01 for j in range(10)] for i in range(10)]
 
 
@@ -44,7 +44,7 @@ def propose(drafter: CombinedDrafter, context: Sequence[int], k: int = 4, temper
 
 
 def sources(proposal: Candidate) -> str:
-    """c for a copy, m for a token of the model's."""
+    """c for a copied token, m for a token of the model."""
     return "".join("c" if logprob is None else "m" for logprob in proposal.logprobs)
 
 

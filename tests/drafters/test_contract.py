@@ -1,4 +1,4 @@
-"""What every drafter promises."""
+"""The contract of every drafter."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a drafter says that it would draft along a text is what it drafts there."""
+"""`follow` gives what `propose` would draft at each position of a text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROMPT = TOKENIZER.encode("the draft reads the draft and writes")
 
 
 def text_of(seed: int, temperature: float, length: int = 90) -> list[int]:
-    """Prompt and what the toy target says to it; goes on behind the end, so that stops stand in the middle."""
+    """The prompt and a continuation by the toy target, past stop tokens, so that some are inside the text."""
     target, rng = toy_target(), np.random.default_rng(seed)
     ids = PROMPT + [int(rng.integers(TOKENIZER.end_id)), int(rng.integers(TOKENIZER.end_id))]
     for _ in range(length):
@@ -67,7 +67,7 @@ def test_at_temperature_0_it_follows_what_it_proposes(name: str, k: int) -> None
             steps, theirs, own = steps_at(at, k), proposal.token_ids, text[start + at :]
             equal = next((j for j, (a, b) in enumerate(zip(theirs, own, strict=False)) if a != b), None)
             if equal is None:
-                # All of it is kept, so nothing of it is a guess; it ends where the text does, at the latest.
+                # All draft tokens are the text's own; the block ends at the end of the text at the latest.
                 reached = min(len(theirs), len(own))
                 assert [only(s) for s in steps[:reached]] == list(theirs[:reached])
                 assert len(steps) == len(theirs) or len(steps) == len(own)

@@ -84,7 +84,7 @@ def test_the_limit_is_one_of_target_ids() -> None:
 
 
 def certain(probability: float) -> list[list[float]]:
-    """A draft that always counts on, and gives its next token this probability."""
+    """A draft model that gives token i + 1 after i this probability."""
     rest = (1 - probability) / 3
     return [[probability if j == (i + 1) % 4 else rest for j in range(4)] for i in range(4)]
 
@@ -116,7 +116,7 @@ def test_at_a_temperature_the_chance_is_that_after_the_settings() -> None:
     table = certain(0.7)
     assert length(table, 0.5, sampling=Sampling(0.0)) == 1
     assert length(table, 0.5, sampling=Sampling(0.3)) > 3
-    # One token left: its chance is the one before the settings, or every draft would be sure of itself.
+    # One token is left: the probability before the settings is used, since after them it would always be 1.
     assert length(table, 0.5, sampling=Sampling(1.0, top_k=1)) == 1
 
 
@@ -134,7 +134,7 @@ def test_no_row_is_paid_for_that_cannot_help() -> None:
 
 
 class Opened(Noise):
-    """Noise whose stream can be looked at afterwards."""
+    """Noise that keeps its stream for inspection."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -145,7 +145,7 @@ class Opened(Noise):
 
 
 def test_where_a_draft_ends_depends_on_nothing_that_was_drawn_there() -> None:
-    """The same prefix ends at the same place, whatever the next draw would have been; and no draw is spent on it."""
+    """The same prefix ends at the same position whatever the next draw would be, and the end takes no draw."""
     drafter = toy_draft(min_confidence=0.3)
     ends: dict[tuple[int, ...], bool] = {}
     spent = set()

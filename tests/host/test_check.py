@@ -22,7 +22,7 @@ PATIENCE_S = 20.0
 
 
 class Gate:
-    """A builder that waits to be let through, and notes what it was asked for."""
+    """A builder that waits until it is released, and records its calls."""
 
     def __init__(self) -> None:
         self.open, self.reached = threading.Event(), threading.Event()

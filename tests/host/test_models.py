@@ -199,7 +199,7 @@ def test_every_run_starts_from_empty_caches(hosts: Callable[..., ModelHost]) -> 
     drained(host.start(short, "the"))
     before = builder.resets
     drained(host.start(short, "the"))
-    # The second run measures no baseline: what was cleared was cleared for the run.
+    # The second run measures no baseline, so its cache was cleared for the run itself.
     assert builder.resets == before + 1
 
 
@@ -252,7 +252,7 @@ def test_a_full_queue_waits_for_the_consumer_and_loses_nothing(
 
 
 class Clocked(Blocking):
-    """Time goes on by a second in each step of the target, and by a thousand while somebody waits for room."""
+    """A clock that advances one second per step of the target, and a thousand while the queue is full."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -372,7 +372,7 @@ def test_fifty_runs_leave_one_thread(hosts: Callable[..., ModelHost]) -> None:
 
 
 class Served:
-    """The toy as if a server decoded it: it says what it was opened with, whom it waits for, and when it is let go."""
+    """The toy like a target behind a server: records its key, its wait, and when it is closed."""
 
     def __init__(self, where: str = "http://one") -> None:
         self.where, self.keys, self.closed = where, [], 0
@@ -492,7 +492,7 @@ def test_stop_ends_a_run_that_waits_for_the_simulated_network(hosts: Callable[..
                 entered.set()
                 return wait.cancelled()
 
-            # Far longer than the test is patient: the run ends only if the wait does.
+            # Far longer than the time limit of the test: the run ends only if the wait is cancelled.
             return dataclasses.replace(pair, target=SimulatedNetwork(pair.target, 3_600_000, cancelled=asked))
 
     run = hosts(Far).start(TOY, "the")

@@ -1,4 +1,4 @@
-"""A run as whoever shows it sees it: what a pace holds back, and what a recording holds."""
+"""A run from the caller's side: which events a pace holds back, and what a recording contains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Nobody:
 
 @pytest.fixture
 def clock() -> list[float]:
-    """The time that a run sees; a list of one."""
+    """The current time for a run, in a list of one number."""
     return [50.0]
 
 

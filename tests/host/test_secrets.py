@@ -1,4 +1,4 @@
-"""A planted key, and a planted password in the base URL: no output or object of a run holds them."""
+"""A planted key, and a planted password in the base URL: no output or object of a run contains them."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ PLANTED = (
 
 
 class Echoing(ToyServer):
-    """Repeats in every error the credentials that it was sent."""
+    """Repeats the received credentials in every error."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(ToyScorer(ToyTokenizer()), "vllm", ToyTokenizer(), **options)
         self.sent: list[str] = []
 
     def let_in(self, headers: str) -> None:
-        """Keep the credentials of a request."""
+        """Record the credentials of a request."""
         self.sent.append(headers)
 
     def _error(self, status: int, message: str) -> dict[str, Any]:
@@ -112,12 +112,12 @@ def logged() -> Iterator[io.StringIO]:
 
 
 def hidden_in(url: str, password: bool = True) -> str:
-    """The base URL with secrets in it. A password goes before a key."""
+    """The base URL with secrets in it. A password takes precedence over a key."""
     return (url.replace("http://", f"http://{USER}:{PASSWORD}@") if password else url) + f"?token={TOKEN}"
 
 
 def check_shown(toy: Echoing, password: bool) -> None:
-    """The secrets did go to their server."""
+    """Check that the secrets were sent to their server."""
     wanted = PLANTED[3] if password else f"Bearer {KEY}"
     assert toy.sent and all(wanted in sent and TOKEN in sent for sent in toy.sent)
 
@@ -215,7 +215,7 @@ def drained(run: Run, timeout: float = 60.0) -> list[Any]:
 
 
 def reachable(*roots: Any) -> list[str]:
-    """Every text that can be reached from the roots through fields and containers."""
+    """Every text that is reachable from the roots through fields and containers."""
     seen: set[int] = set()
     texts: list[str] = []
     todo: list[Any] = list(roots)

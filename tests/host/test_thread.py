@@ -1,4 +1,4 @@
-"""The thread that owns models: functions in order, results, cancellation, an end."""
+"""The thread that owns models: order, results, cancellation, closing."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Recordings of specviz 0.1 and 0.2 load, and say what they said."""
+"""Recordings of specviz 0.1 and 0.2 load with the same content."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is shown when: every schedule of looks, pauses and steps over every shape of run."""
+"""When events are shown: schedules of polls, pauses and steps over runs of many shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specviz.core.events import DraftToken, Error, Event, Metrics, RunStarted, V
 from specviz.record.pace import Pace
 from tests.views.scripted import Story
 
-#: Drafted per round; 0 is a round without a draft, which has a verdict all the same.
+#: Drafted per round; 0 is a round without a draft, which has a verdict too.
 BLOCKS = st.lists(st.integers(0, 3), max_size=6)
 
 
@@ -32,7 +32,7 @@ def beat(event: Event) -> tuple[int, bool] | None:
 
 
 class Shown:
-    """Looks as `Run.drain` does."""
+    """Polls like `Run.drain`."""
 
     def __init__(self, events: list[Event], pace: Pace) -> None:
         self.left, self.events, self.pace, self.now = deque(events), [], pace, 100.0  # type: ignore[var-annotated]
@@ -98,7 +98,7 @@ def test_a_pace_shows_that_many_rounds_per_second_however_often_one_looks(
         assert shown.now < 200.0
         new = shown.look(shown.now + 1 / looks_per_s)
         finished += [shown.now] * sum(isinstance(e, Metrics) for e in new)
-    # A first round without a draft is there at the first look.
+    # A first round without a draft is shown at the first poll.
     assert len(finished) == len(blocks) - (blocks[:1] == [0])
     for n, at in enumerate(finished):
         late = at - finished[0] - n / rate

@@ -1,4 +1,4 @@
-"""A run in one object and in words: what is not known is said so, and slower is said in words."""
+"""Summaries of a run as an object and in words: unknown values are marked, and 'slower' is written out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fold: counts by position, rolling window, change log."""
+"""The state built from events: counts by position, rolling window, change log."""
 
 import dataclasses
 
@@ -69,7 +69,7 @@ def test_acceptance_by_position_counts_the_drafts_that_got_there() -> None:
     """The first position is not always 1 (llama.cpp PR#25818)."""
     state, _ = run_state()
     assert state.reached[0] >= state.reached[1] >= state.reached[-1]
-    # A draft of one token, at the end of the budget, is kept with nothing behind it.
+    # A draft of one token at the end of the budget is kept, and no token follows it.
     assert state.kept[0] - 1 <= state.reached[1] <= state.kept[0]
     first = state.acceptance_by_position()[0]
     assert first is not None and 0 < first < 1
@@ -116,7 +116,7 @@ def test_what_no_round_knows_is_unknown_in_the_sum_too() -> None:
 def test_what_a_run_is_compared_with(kind: BaselineKind | None, words: str) -> None:
     state, _ = run_state()
     assert state.started is not None
-    # The same speed twice says nothing: only the recorded kind does.
+    # Two equal speeds do not decide the kind: only the recorded kind does.
     state.started = dataclasses.replace(state.started, baseline_kind=kind, baseline_tps=2.0, per_call_tps=2.0)
     assert state.baseline == words
 

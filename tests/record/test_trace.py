@@ -1,4 +1,4 @@
-"""Recordings: what goes in comes out, up to the crash, and no secret with it."""
+"""Recordings: events are read back as written, also after a crash, and without secrets."""
 
 import dataclasses
 import errno
@@ -63,7 +63,7 @@ def test_a_cut_last_line_is_left_out(recorded: Path, events: list[Event], cut: i
 
 
 def test_any_cut_behind_the_header_gives_the_complete_lines(tmp_path: Path) -> None:
-    """Also inside a character: kill -9 and a full disk do not ask where."""
+    """Also inside a character: kill -9 and a full disk can truncate at any byte."""
     prompt = "the é 😀"
     events: list[Event] = list(
         speculative(
@@ -76,7 +76,7 @@ def test_any_cut_behind_the_header_gives_the_complete_lines(tmp_path: Path) -> N
     for length in range(whole.index(b"\n") + 1, len(whole)):
         path.write_bytes(whole[:length])
         read = trace.read(path).events
-        # A last line without its newline may be whole already.
+        # A last line without its newline may be complete.
         assert len(read) - whole[:length].count(b"\n") + 1 in (0, 1) and list(read) == events[: len(read)]
 
 
@@ -156,7 +156,7 @@ def test_a_key_is_struck_out_wherever_it_came_from(tmp_path: Path, events: list[
 
 
 def test_kill_9_leaves_every_complete_round(tmp_path: Path) -> None:
-    """A run that is killed between two lines: what was flushed is whole rounds, and reads back."""
+    """A run that is killed between two lines: the flushed rounds are complete and can be read."""
     path = tmp_path / "killed.jsonl"
     code = f"""
 import time

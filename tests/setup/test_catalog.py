@@ -54,7 +54,7 @@ def no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def with_weights(toys_draft: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The shipped draft is there; it is the toy's, since here nothing loads it for its own target."""
+    """The shipped draft is present; a draft of the toy stands in for it, since these tests do not load it."""
     (tmp_path / SHIPPED).symlink_to(toys_draft)
     monkeypatch.setattr(sources, "WEIGHTS", tmp_path)
 
@@ -97,7 +97,7 @@ def test_a_distilled_draft_is_no_target(with_weights: None) -> None:
     assert not any(SHIPPED in c.name for c in catalog.targets())
 
 
-# What may be asked for.
+# Which names are accepted.
 
 
 @pytest.mark.parametrize("draft", ["ngram+none", "ngram+ngram", "ngram+", "ngram+auto", "ngram+ngram+toy", "nothing"])

@@ -37,7 +37,7 @@ from tests.targets.completions.toyserver import ToyServer, serve
 
 TOY = ToyTokenizer()
 SOMEWHERE = {"TARGET_BASE_URL": "http://127.0.0.1:9/v1"}
-#: What the toy writes behind it encodes to the very tokens that were drawn, so a server that takes text sees the same.
+#: The toy's continuation encodes to the same tokens that were drawn, so a server that takes text gets the same ids.
 PROMPT = " fast two"
 
 
@@ -83,7 +83,7 @@ def greedy_ids(tokens: int) -> tuple[int, ...]:
     return last.token_ids
 
 
-# What may be chosen.
+# Listed targets and drafts.
 
 
 def choice(variables: dict[str, str]) -> CatalogEntry | None:
@@ -244,7 +244,7 @@ def test_what_the_doctor_is_told(served: tuple[ToyServer, str]) -> None:
 
 @pytest.fixture
 def closings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was opened and closed."""
+    """Records which connections were opened and closed."""
     from specviz.targets.completions.wire.transport import HttpCompletions
 
     done: list[str] = []
