@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from specviz.core.noise import Noise
-from specviz.core.ports import Candidate, Draft, Exchange, Round, Scorer, Tokenizer
+from specviz.core.ports import Exchange, Scorer, Tokenizer
+from specviz.core.rounds import Candidate, Draft, Round
 from specviz.core.sampling import Logits, Row
 from specviz.core.settings import Rule, Sampling
 from specviz.core.vocabulary import Vocabulary

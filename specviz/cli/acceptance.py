@@ -16,8 +16,9 @@ from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_
 from specviz.core.acceptance import AcceptanceFigure, Rates, figures
 from specviz.core.errors import DownloadError, PromptError, SettingsError
 from specviz.core.names import TOY, draft_name, parse_draft
-from specviz.core.ports import Followable, Progress, Wait
+from specviz.core.ports import Followable
 from specviz.core.settings import Sampling, Settings
+from specviz.core.wait import Progress, Wait
 from specviz.distill.prompts import Prompt, first_of_each, held_out
 from specviz.distill.sources import ToyPrompts, read_prompts
 from specviz.distill.subject import Subject, open_subject, target_name

@@ -20,8 +20,8 @@ from specviz.cli.plan_options import add_plan_options, add_sampling_options, pla
 from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt, write_json
 from specviz.core.errors import SettingsError
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import VERIFICATIONS
+from specviz.core.wait import Progress, Wait
 from specviz.setup import catalog
 from specviz.setup.environment import environment, secrets
 from specviz.views.benchmark.table import duration

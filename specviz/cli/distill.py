@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt
 from specviz.core.errors import DownloadError, SettingsError
-from specviz.core.ports import Progress
+from specviz.core.wait import Progress
 from specviz.distill.pipeline import Outcome, distill
 from specviz.distill.recipe import Recipe, prompt_file
 from specviz.distill.student import BITS

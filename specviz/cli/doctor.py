@@ -9,8 +9,8 @@ from typing import Any
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.core.errors import DownloadError, StoppedError
 from specviz.core.names import draft_name
-from specviz.core.ports import Wait
 from specviz.core.settings import RULES, VERIFICATIONS, Settings
+from specviz.core.wait import Wait
 from specviz.setup.diagnosis import Diagnosis, VerificationPlan, diagnose
 from specviz.setup.environment import environment
 from specviz.views import trial

@@ -25,9 +25,9 @@ from specviz.core.baseline import Baselines
 from specviz.core.errors import DownloadError, PromptError, StoppedError
 from specviz.core.events import Metrics, RunStarted
 from specviz.core.names import draft_name
-from specviz.core.ports import Wait
 from specviz.core.prompt import refuse_empty
 from specviz.core.settings import RULES, VERIFICATIONS, Settings
+from specviz.core.wait import Wait
 from specviz.record import report
 from specviz.record.state import RunState
 from specviz.record.trace import TraceWriter

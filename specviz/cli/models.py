@@ -7,7 +7,7 @@ from typing import Any
 
 from specviz.cli.terminal import ProgressLine
 from specviz.core.errors import UnknownModelError
-from specviz.core.ports import Wait
+from specviz.core.wait import Wait
 from specviz.store import sources, store
 
 

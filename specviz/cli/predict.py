@@ -23,8 +23,8 @@ from specviz.cli.suite_options import add_suite_options, suite_of
 from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.core.errors import DownloadError, SettingsError, StoppedError
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from specviz.setup import catalog
 from specviz.setup.environment import environment
 

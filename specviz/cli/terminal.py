@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from specviz.core.ports import Progress
+from specviz.core.wait import Progress
 
 #: C0 and C1 controls but tab and newline: model text must not move the cursor or set a window title.
 _CONTROLS = {c: f"\\x{c:02x}" for c in (*range(0x20), *range(0x7F, 0xA0)) if chr(c) not in "\t\n"}

@@ -19,8 +19,9 @@ from specviz.core.decoding import PlainSpeeds, autoregressive
 from specviz.core.errors import RemoteError, RunError, StoppedError
 from specviz.core.events import BaselineKind, Error, Metrics
 from specviz.core.pair import Pair
-from specviz.core.ports import Capabilities, Progress, Streaming, Target, Wait, without_network
+from specviz.core.ports import Capabilities, Streaming, Target, without_network
 from specviz.core.settings import Sampling, Settings
+from specviz.core.wait import Progress, Wait
 
 TOKENS = 32
 #: A server bills every call for the whole prompt, so only a few calls are made.

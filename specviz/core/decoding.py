@@ -25,9 +25,10 @@ from specviz.core.events import (
 )
 from specviz.core.names import NONE
 from specviz.core.noise import Noise
-from specviz.core.ports import NO_DRAFT, Candidate, Decision, Draft, Drafter, Round, Target, Tokenizer, Verdict
+from specviz.core.ports import Drafter, Target, Tokenizer
 from specviz.core.prompt import check_prompt
 from specviz.core.provenance import versions
+from specviz.core.rounds import NO_DRAFT, Candidate, Decision, Draft, Round, Verdict
 from specviz.core.settings import Settings
 from specviz.core.tally import Tally
 

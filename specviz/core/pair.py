@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from specviz.core.connection import Secret
-from specviz.core.ports import Drafter, Target, Wait
+from specviz.core.ports import Drafter, Target
 from specviz.core.settings import Settings
+from specviz.core.wait import Wait
 
 
 def _nothing_to_close() -> None:

@@ -14,9 +14,10 @@ from specviz.core.decoding import PlainSpeeds, autoregressive, speculative
 from specviz.core.errors import RunError, StoppedError
 from specviz.core.events import Done, Error, Event, Metrics
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress, Target, Wait
+from specviz.core.ports import Target
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from specviz.core.events import Guarantee, Metrics, TimeSplit
-from specviz.core.ports import Verdict
+from specviz.core.rounds import Verdict
 
 #: Number of rounds in the recent rates and means.
 WINDOW = 50

@@ -19,8 +19,8 @@ from specviz.core.acceptance import AcceptanceFigure, overall
 from specviz.core.errors import RunError
 from specviz.core.files import disk_errors
 from specviz.core.names import TOY
-from specviz.core.ports import Progress, Wait
 from specviz.core.provenance import machine, versions
+from specviz.core.wait import Progress, Wait
 from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.distill.batches import Collator

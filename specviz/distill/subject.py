@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from specviz.core import names
 from specviz.core.errors import UnknownModelError
 from specviz.core.names import TOY
-from specviz.core.ports import Scorer, Tokenizer, Wait
+from specviz.core.ports import Scorer, Tokenizer
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
+from specviz.core.wait import Wait
 from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
 from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.toy import ToyModel, ToyScorer, ToyTokenizer

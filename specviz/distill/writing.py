@@ -9,7 +9,7 @@ import numpy as np
 
 from specviz.core.errors import PromptError
 from specviz.core.names import TOY
-from specviz.core.ports import Progress
+from specviz.core.wait import Progress
 from specviz.distill.prompts import Prompt, first_of_each, held_out
 from specviz.distill.recipe import Recipe
 from specviz.distill.samples import SOFT_TEMPERATURES, Shard, TeacherText, load_shard, save_shard

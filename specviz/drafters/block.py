@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from specviz.core.events import Alternative
-from specviz.core.ports import Candidate, Draft, Drawn, Step
+from specviz.core.ports import Step
+from specviz.core.rounds import Candidate, Draft, Drawn
 from specviz.core.sampling import Row
 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """One draft token and what is recorded about it: see `specviz.core.ports.Candidate`.
+    """One draft token and what is recorded about it: see `specviz.core.rounds.Candidate`.
 
     Attributes:
         confidence: the drafter's estimate of the probability that the target keeps the token if it is tested.
@@ -75,7 +76,7 @@ def draft_of(drafter: str, block: Sequence[Drafted], note: str = "") -> Draft:
     """The finished draft of one candidate.
 
     Args:
-        drafter: its name. note: see `specviz.core.ports.Draft`.
+        drafter: its name. note: see `specviz.core.rounds.Draft`.
     """
     if not block:
         return Draft(note=note)

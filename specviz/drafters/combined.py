@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from specviz.core.names import lookup_first
 from specviz.core.noise import Noise
-from specviz.core.ports import Draft, Follower, Step
+from specviz.core.ports import Follower, Step
+from specviz.core.rounds import Draft
 from specviz.core.settings import Sampling
 from specviz.drafters.block import Drafted, DraftNext, draft_of, grow, steps_of
 from specviz.drafters.lookup import Lookup

@@ -11,7 +11,8 @@ import numpy as np
 
 from specviz.core.alternatives import alternatives_of
 from specviz.core.noise import Noise
-from specviz.core.ports import Draft, Follower, Scorer, Tokenizer
+from specviz.core.ports import Follower, Scorer, Tokenizer
+from specviz.core.rounds import Draft
 from specviz.core.sampling import Ids, Logits, Row, draw_row, expected_acceptance, row_of, summarise
 from specviz.core.settings import K_MAX, Sampling
 from specviz.core.text_rows import TextRows

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 
 from specviz.core.noise import Noise
-from specviz.core.ports import Draft, Follower, Step
+from specviz.core.ports import Follower, Step
+from specviz.core.rounds import Draft
 from specviz.core.sampling import Row
 from specviz.core.settings import Sampling
 from specviz.drafters.block import Drafted, draft_of

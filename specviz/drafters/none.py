@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specviz.core.noise import Noise
-from specviz.core.ports import NO_DRAFT, Draft, Follower
+from specviz.core.ports import Follower
+from specviz.core.rounds import NO_DRAFT, Draft
 from specviz.core.settings import Sampling
 
 

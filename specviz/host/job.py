@@ -9,8 +9,8 @@ from typing import Literal, Protocol
 from specviz.core.connection import Secret
 from specviz.core.events import Event
 from specviz.core.pair import PairBuilder
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 
 Phase = Literal["queued", "loading", "baseline", "running", "finished"]
 

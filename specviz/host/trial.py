@@ -11,9 +11,10 @@ from specviz.core import baseline, session
 from specviz.core.errors import StoppedError
 from specviz.core.events import Guarantee, Way
 from specviz.core.noise import Noise
-from specviz.core.ports import Drafter, Progress, Streaming, Target, Wait
+from specviz.core.ports import Drafter, Streaming, Target
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 
 Tried = Literal["target", "draft"]
 

@@ -15,7 +15,7 @@ import msgspec
 
 from specviz.core.connection import Connection, Secret
 from specviz.core.errors import SettingsError
-from specviz.core.ports import OnProgress
+from specviz.core.wait import OnProgress
 from specviz.net.address import authorization_of, below, query_of
 from specviz.net.faults import (
     HTTP_FAULTS,

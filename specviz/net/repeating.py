@@ -14,7 +14,7 @@ from typing import NoReturn, TypeVar
 import tenacity
 
 from specviz.core.errors import StoppedError
-from specviz.core.ports import OnProgress, Progress
+from specviz.core.wait import OnProgress, Progress
 from specviz.net.faults import Fault
 from specviz.net.flight import POLL_S
 

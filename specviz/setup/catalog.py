@@ -29,9 +29,10 @@ from specviz.core.names import (
     parse_target,
 )
 from specviz.core.pair import Pair
-from specviz.core.ports import Drafter, Model, Target, Wait
+from specviz.core.ports import Drafter, Model, Target
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
+from specviz.core.wait import Wait
 from specviz.engines.distilled import check_target, is_distilled, read_description
 from specviz.engines.toy import DRAFT_NOISE, ToyModel, ToyTokenizer
 from specviz.setup.completions import RemoteBuilder

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from specviz.core.connection import Connection, Secret, connection
 from specviz.core.errors import PairingError, StoppedError, UnknownModelError
 from specviz.core.names import parse_target
-from specviz.core.ports import Capabilities, Progress, Target, Wait
+from specviz.core.ports import Capabilities, Target
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.setup import remote_tokenizer
 from specviz.setup.remote_tokenizer import RemoteTokenizer

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from specviz.core.connection import Secret
 from specviz.core.errors import IncapableError
 from specviz.core.events import Guarantee, Way
-from specviz.core.ports import Wait
 from specviz.core.settings import Sampling, Settings
+from specviz.core.wait import Wait
 from specviz.setup import catalog
 
 if TYPE_CHECKING:

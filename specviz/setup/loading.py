@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.core.ports import Progress, Wait
+from specviz.core.wait import Progress, Wait
 from specviz.engines.distilled import is_distilled, read_description
 from specviz.engines.mlx import distilled_model, language_model
 from specviz.engines.mlx.distilled_model import DistilledModel

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from specviz.core.errors import ModelError, UnknownModelError, UnsupportedModelError
 from specviz.core.names import parse_draft, parse_target
-from specviz.core.ports import Exchange, Tokenizer, Wait
+from specviz.core.ports import Exchange, Tokenizer
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
+from specviz.core.wait import Wait
 from specviz.engines.chat_templates import Format, format_of, harmony, llama3
 from specviz.engines.distilled import is_distilled, read_description
 from specviz.engines.tokenizer import ModelTokenizer

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 from specviz.core.errors import DownloadError, UnsupportedModelError
-from specviz.core.ports import Progress, Wait
+from specviz.core.wait import Progress, Wait
 from specviz.store import manifest, wheel
 from specviz.store.sources import ModelSource, check_complete, resolve, unreadable
 from specviz.store.workspace import (

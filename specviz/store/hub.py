@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
-from specviz.core.ports import Progress, Wait
+from specviz.core.wait import Progress, Wait
 from specviz.store.workspace import check_cancelled, require_space
 
 # The files that mlx-lm reads. With the same list, its look-ups in the cache agree with ours.

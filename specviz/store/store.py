@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.core.ports import Wait
+from specviz.core.wait import Wait
 from specviz.engines import distilled
 from specviz.engines.gguf.check import check_gguf
 from specviz.store import conversion, hub

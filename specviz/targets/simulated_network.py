@@ -11,7 +11,8 @@ import numpy as np
 
 from specviz.core.errors import StoppedError
 from specviz.core.events import Guarantee
-from specviz.core.ports import Round, Target, Verdict
+from specviz.core.ports import Target
+from specviz.core.rounds import Round, Verdict
 from specviz.core.settings import Rule, Sampling
 
 #: Seconds between two checks whether a wait is cancelled.

@@ -12,7 +12,7 @@ from specviz.views import summary, words
 from specviz.views.phase import Phase, phase, wait
 
 if TYPE_CHECKING:
-    from specviz.core.ports import Progress
+    from specviz.core.wait import Progress
     from specviz.host.run import Run
 
 

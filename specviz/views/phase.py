@@ -11,8 +11,8 @@ from specviz.views import pacing, summary, words
 from specviz.views.pacing import Standing
 
 if TYPE_CHECKING:
-    from specviz.core.ports import Progress
     from specviz.core.settings import Settings
+    from specviz.core.wait import Progress
     from specviz.host.job import Phase as JobPhase
     from specviz.record.pace import Pace
     from specviz.record.state import RunState

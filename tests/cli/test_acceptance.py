@@ -8,7 +8,7 @@ from specviz.cli import main
 from specviz.cli.acceptance import measure
 from specviz.core.acceptance import overall
 from specviz.core.errors import PairingError
-from specviz.core.ports import Wait
+from specviz.core.wait import Wait
 from tests.engines.tiny import write_tiny_model, write_tiny_tokenizer
 
 

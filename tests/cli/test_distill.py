@@ -13,7 +13,7 @@ import pytest
 
 from specviz.cli import main
 from specviz.cli.distill import NewsPrinter, duration
-from specviz.core.ports import Progress
+from specviz.core.wait import Progress
 from specviz.distill.writing import Learned, Wrote
 
 ROOT = Path(__file__).parent.parent.parent

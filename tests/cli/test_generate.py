@@ -12,8 +12,8 @@ import pytest
 
 from specviz.cli import main, parser
 from specviz.cli.terminal import ProgressLine, Utf8Stream, safe
-from specviz.core.ports import Progress
 from specviz.core.vocabulary import Vocabulary
+from specviz.core.wait import Progress
 from specviz.store import sources
 from tests.engines.tiny_distilled import write_tiny_distilled
 

@@ -10,8 +10,8 @@ import pytest
 from specviz.core import baseline
 from specviz.core.errors import RefusedError, RunError, StoppedError
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Sampling, Settings
+from specviz.core.wait import Progress, Wait
 from specviz.drafters.none import NoDrafter
 from specviz.engines.toy import ToyModel
 from specviz.targets.local import LocalTarget

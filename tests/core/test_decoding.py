@@ -12,7 +12,8 @@ from specviz.core.decoding import autoregressive, speculative
 from specviz.core.errors import PromptError, RunError
 from specviz.core.events import Done, DraftToken, Error, Event, Metrics, RunStarted, VerifyResult
 from specviz.core.noise import Noise
-from specviz.core.ports import Draft, Drafter, Scorer, Target
+from specviz.core.ports import Drafter, Scorer, Target
+from specviz.core.rounds import Draft
 from specviz.core.sampling import Row
 from specviz.core.settings import Sampling, Settings
 from specviz.drafters.combined import CombinedDrafter

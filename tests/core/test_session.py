@@ -9,8 +9,8 @@ from specviz.core.baseline import Baselines
 from specviz.core.errors import PromptError, RunError, StoppedError
 from specviz.core.events import Done, Error, RunStarted
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from tests.toys import TOKENIZER, toy_draft, toy_target
 
 SETTINGS = Settings(target="toy", draft="toy", max_tokens=20, temperature=0.8, seed=4)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from specviz.core.ports import Wait
+from specviz.core.wait import Wait
 from specviz.distill.samples import TeacherText
 from specviz.distill.subject import open_subject, subject_of
 from specviz.distill.teacher import ScorerTeacher, TextRequest

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from specviz.core.noise import Noise
-from specviz.core.ports import Candidate
+from specviz.core.rounds import Candidate
 from specviz.core.settings import Sampling
 from specviz.drafters.combined import CombinedDrafter
 from specviz.drafters.model import ModelDrafter

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from specviz.core.noise import Noise
-from specviz.core.ports import Candidate
+from specviz.core.rounds import Candidate
 from specviz.core.sampling import to_probs
 from specviz.core.settings import Sampling
 from specviz.drafters.model import ModelDrafter

@@ -11,8 +11,8 @@ import pytest
 from specviz.core.connection import Secret
 from specviz.core.errors import RunError, UnknownModelError, UnreachableError
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from specviz.host.check import Check
 from specviz.host.models import ModelHost
 from specviz.setup.catalog import Builder, check

@@ -14,8 +14,9 @@ from specviz.core.decoding import speculative
 from specviz.core.errors import DownloadError, PromptError, RunError, UnknownModelError
 from specviz.core.events import Done, Error
 from specviz.core.pair import Pair, PairBuilder
-from specviz.core.ports import Progress, Verdict, Wait
+from specviz.core.rounds import Verdict
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from specviz.host.models import ModelHost
 from specviz.host.run import Run
 from specviz.record.trace import parse

@@ -20,8 +20,8 @@ import pytest
 from specviz.cli import main
 from specviz.core.connection import Secret
 from specviz.core.events import to_json
-from specviz.core.ports import Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Wait
 from specviz.engines.toy import ToyScorer, ToyTokenizer
 from specviz.host.models import ModelHost
 from specviz.host.run import Run

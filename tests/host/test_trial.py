@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import RunError, StoppedError
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Sampling, Settings
+from specviz.core.wait import Progress, Wait
 from specviz.host.trial import STREAMED, TOKENS, try_draft, try_target
 from specviz.setup.catalog import Builder
 

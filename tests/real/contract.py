@@ -15,7 +15,8 @@ import numpy as np
 from specviz.core.decoding import autoregressive, speculative
 from specviz.core.events import Done, Error, Event, GuaranteeKind, Metrics, VerifyResult, Way
 from specviz.core.noise import Noise
-from specviz.core.ports import Capabilities, Draft, Drafter, Target, Tokenizer
+from specviz.core.ports import Capabilities, Drafter, Target, Tokenizer
+from specviz.core.rounds import Draft
 from specviz.core.sampling import Row, draw
 from specviz.core.settings import Sampling, Settings
 from specviz.drafters.block import Drafted, draft_of

@@ -14,8 +14,9 @@ import pytest
 from specviz.core.decoding import autoregressive, speculative
 from specviz.core.errors import PairingError, SpecvizError, StoppedError, UnknownModelError, UnsupportedModelError
 from specviz.core.events import Done, DraftToken, RunStarted
-from specviz.core.ports import Distant, Wait
+from specviz.core.ports import Distant
 from specviz.core.settings import Settings
+from specviz.core.wait import Wait
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.engines.toy import ToyTokenizer
 from specviz.setup import catalog

@@ -24,8 +24,8 @@ from specviz.core.errors import (
 )
 from specviz.core.events import Done, RunStarted
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.engines.toy import ToyScorer, ToyTokenizer
 from specviz.setup import catalog

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError, UnsupportedModelError
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from specviz.engines.chat_templates import llama3
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.engines.toy import ToyTokenizer

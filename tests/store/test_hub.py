@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
-from specviz.core.ports import Progress, Wait
+from specviz.core.wait import Progress, Wait
 from specviz.store import hub, store
 
 REPO = "some-org/some-model"

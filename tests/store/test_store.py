@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import DownloadError, UnknownModelError, UnsupportedModelError
-from specviz.core.ports import Progress, Wait
 from specviz.core.vocabulary import Vocabulary
+from specviz.core.wait import Progress, Wait
 from specviz.setup.loading import load_model
 from specviz.store import hub, manifest, sources, store, wheel, workspace
 from tests.engines.tiny_distilled import write_tiny_distilled

@@ -16,7 +16,8 @@ from specviz.core.alternatives import WEIGHED
 from specviz.core.errors import IncapableError
 from specviz.core.events import Way
 from specviz.core.noise import Noise
-from specviz.core.ports import Draft, Drafter, Round, Target, Verdict
+from specviz.core.ports import Drafter, Target
+from specviz.core.rounds import Draft, Round, Verdict
 from specviz.core.sampling import Row, to_probs
 from specviz.core.settings import RULES, Rule, RuleName, Sampling
 from specviz.drafters.ngram import NgramDrafter

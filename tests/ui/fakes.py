@@ -13,8 +13,8 @@ from typing import ClassVar, get_args
 from specviz.core.connection import Secret
 from specviz.core.errors import PromptError, UnknownModelError
 from specviz.core.events import Done, DraftToken, Error, Event, FinishReason, Metrics, VerifyResult
-from specviz.core.ports import Progress
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress
 from specviz.host.trial import TrialOutcome, Tried
 from specviz.record import trace
 from specviz.record.pace import Pace

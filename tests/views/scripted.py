@@ -18,7 +18,7 @@ from specviz.core.events import (
     Way,
     Weighed,
 )
-from specviz.core.ports import Verdict
+from specviz.core.rounds import Verdict
 from specviz.core.tally import Tally
 from specviz.record.state import RunState
 

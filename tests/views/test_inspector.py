@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from specviz.core.decoding import speculative
 from specviz.core.events import DraftToken, Event, VerifyResult, Way, from_json, to_json
 from specviz.core.noise import Noise
-from specviz.core.ports import Draft, Drafter, Target
+from specviz.core.ports import Drafter, Target
+from specviz.core.rounds import Draft
 from specviz.core.sampling import residual, to_probs
 from specviz.core.settings import RULES, Sampling, Settings
 from specviz.drafters.block import Drafted, draft_of

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from specviz.core.events import Done
-from specviz.core.ports import Progress
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress
 from specviz.views.phase import Announcer, announcement, phase, wait
 from tests.ui.fakes import FakeRun
 

@@ -12,7 +12,7 @@ from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.rows import BenchRow, rows_of
 from specviz.bench.sweep.sweep import OpenPair, Sweep, baselines_of, new_bench
 from specviz.core.errors import StoppedError
-from specviz.core.ports import Wait
+from specviz.core.wait import Wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,22 +27,12 @@ from specviz.core.errors import IncapableError, PromptError, SettingsError, Stop
 from specviz.core.names import parse_target
 from specviz.core.noise import derived_seed
 from specviz.core.pair import Pair
-from specviz.core.ports import (
-    Drafter,
-    Followable,
-    Follower,
-    HasScorer,
-    Progress,
-    Scorer,
-    Step,
-    Target,
-    Wait,
-    without_network,
-)
+from specviz.core.ports import Drafter, Followable, Follower, HasScorer, Scorer, Step, Target, without_network
 from specviz.core.prompt import prepare
 from specviz.core.sampling import Floats, to_probs
 from specviz.core.settings import K_MAX, Rule, RuleName, Sampling, Settings
 from specviz.core.text_rows import TextRows
+from specviz.core.wait import Progress, Wait
 
 #: About so many places are timed, spread over the texts of each temperature.
 PLACES = 8

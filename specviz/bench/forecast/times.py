@@ -16,7 +16,8 @@ import numpy as np
 
 from specviz.bench.forecast.follow import Expected
 from specviz.core.noise import Noise
-from specviz.core.ports import NO_DRAFT, Candidate, Draft, Drafter, Round, Target, without_network
+from specviz.core.ports import Drafter, Target, without_network
+from specviz.core.rounds import NO_DRAFT, Candidate, Draft, Round
 from specviz.core.sampling import Floats, Row
 from specviz.core.settings import Rule, Sampling
 

@@ -14,9 +14,10 @@ from specviz.core.errors import RunError, StoppedError
 from specviz.core.events import Done, Error, Event, TimeSplit
 from specviz.core.noise import derived_seed
 from specviz.core.pair import Pair
-from specviz.core.ports import Streaming, Target, Wait, without_network
+from specviz.core.ports import Streaming, Target, without_network
 from specviz.core.session import EncodedPrompt
 from specviz.core.settings import Settings
+from specviz.core.wait import Wait
 from specviz.record.state import RunState
 
 #: Indices of cell and prompt, and the repeat. The seed of a run comes from prompt and repeat, the same in every cell.

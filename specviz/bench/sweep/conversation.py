@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from specviz.core import session
 from specviz.core.names import parse_target
 from specviz.core.pair import Pair
-from specviz.core.ports import Exchange, Wait, without_network
+from specviz.core.ports import Exchange, without_network
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
+from specviz.core.wait import Wait
 
 
 @dataclass(slots=True)

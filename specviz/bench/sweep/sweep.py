@@ -20,10 +20,10 @@ from specviz.bench.sweep.results import Bench, Failure, Trial
 from specviz.core.errors import PromptError, SpecvizError, StoppedError
 from specviz.core.names import parse_target
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress, Wait
 from specviz.core.prompt import prepare
 from specviz.core.provenance import machine, versions
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from specviz.record.state import Baseline
 
 OpenPair = Callable[[Settings], Pair]

@@ -11,7 +11,7 @@ from specviz.targets.completions.values import Answer, Completions, Engine, Piec
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A sum over calls, with the fields of `ports.Verdict`; None where no call had the value."""
+    """A sum over calls, with the fields of `rounds.Verdict`; None where no call had the value."""
 
     call_ms: float = 0.0
     network_ms: float | None = None

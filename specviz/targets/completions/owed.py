@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specviz.core.ports import Candidate
+from specviz.core.rounds import Candidate
 from specviz.targets.completions.ways.draws import Draw, DrawnBlock, compare
 from specviz.targets.completions.ways.shown import Lens
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from specviz.core.errors import LackingError, PairingError, RefusedError
 from specviz.core.events import Guarantee, Way, worst
-from specviz.core.ports import Capabilities, Round, Tokenizer, Verdict
+from specviz.core.ports import Capabilities, Tokenizer
+from specviz.core.rounds import Round, Verdict
 from specviz.core.settings import Rule, Sampling, Verification
 from specviz.targets.completions.choice import choose
 from specviz.targets.completions.costs import Cost, Metered

@@ -22,9 +22,10 @@ from specviz.core.errors import IncapableError, SettingsError, StoppedError
 from specviz.core.events import Done
 from specviz.core.noise import derived_seed
 from specviz.core.pair import Pair
-from specviz.core.ports import Drafter, Progress, Scorer, Target, Wait
+from specviz.core.ports import Drafter, Scorer, Target
 from specviz.core.sampling import Logits, row_of, to_probs
 from specviz.core.settings import RuleName, Settings
+from specviz.core.wait import Progress, Wait
 from specviz.drafters.model import ModelDrafter
 from specviz.drafters.ngram import NgramDrafter
 from specviz.drafters.none import NoDrafter

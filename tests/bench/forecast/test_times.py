@@ -9,7 +9,7 @@ import pytest
 
 from specviz.bench.forecast.follow import Expected, FollowedBlock, expect
 from specviz.bench.forecast.times import DraftTimes, Place, TargetTimes, time_draft
-from specviz.core.ports import EMPTY, NO_DRAFT, Candidate
+from specviz.core.rounds import EMPTY, NO_DRAFT, Candidate
 from specviz.core.sampling import Row
 from specviz.core.settings import Rule, Sampling
 from specviz.drafters.ngram import NgramDrafter

@@ -23,8 +23,8 @@ from specviz.core.decoding import autoregressive
 from specviz.core.errors import SettingsError
 from specviz.core.events import Done
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from specviz.setup import catalog
 from tests.toys import TOKENIZER, toy_target
 

@@ -18,8 +18,8 @@ from specviz.bench.sweep.sweep import new_bench
 from specviz.core.connection import Secret
 from specviz.core.errors import RunError
 from specviz.core.pair import Pair
-from specviz.core.ports import Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Wait
 from specviz.host.models import ModelHost
 from specviz.ui.catalog import AppCatalog
 

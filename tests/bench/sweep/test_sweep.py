@@ -16,8 +16,8 @@ from specviz.bench.sweep.rows import rows_of
 from specviz.bench.sweep.sweep import Sweep, baselines_of, new_bench, order, seconds_left
 from specviz.core.errors import PairingError, SettingsError, StoppedError
 from specviz.core.pair import Pair
-from specviz.core.ports import Progress, Wait
 from specviz.core.settings import Settings
+from specviz.core.wait import Progress, Wait
 from specviz.setup import catalog
 
 TOY = Settings(target="toy", draft="none", max_tokens=24)

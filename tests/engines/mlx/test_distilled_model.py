@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import PairingError, UnsupportedModelError
-from specviz.core.ports import Progress, Wait
+from specviz.core.wait import Progress, Wait
 from specviz.engines.mlx.distilled_model import DistilledModel
 from specviz.engines.toy import ToyTokenizer
 from specviz.setup import loading

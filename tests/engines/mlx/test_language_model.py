@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.core.ports import Progress, Wait
+from specviz.core.wait import Progress, Wait
 from specviz.engines.mlx import language_model
 from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.mlx.language_model import LanguageModel

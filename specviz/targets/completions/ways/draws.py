@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from specviz.core.errors import AnswerError, LackingError
 from specviz.core.events import Guarantee
-from specviz.core.ports import Candidate, Decision, Tokenizer, Verdict
+from specviz.core.ports import Tokenizer
+from specviz.core.rounds import Candidate, Decision, Verdict
 from specviz.targets.completions.reading.texts import token_of, written
 from specviz.targets.completions.values import Choice, Findings, ScoredToken
 from specviz.targets.completions.ways.shown import Lens

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from specviz.core.events import Guarantee
-from specviz.core.ports import Candidate, Round
+from specviz.core.rounds import Candidate, Round
 from specviz.core.settings import Rule, Sampling
 from specviz.targets.completions.costs import Cost
 from specviz.targets.completions.reading import answers

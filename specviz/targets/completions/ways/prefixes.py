@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from specviz.core.errors import LackingError
 from specviz.core.events import Guarantee
-from specviz.core.ports import Round
+from specviz.core.rounds import Round
 from specviz.targets.completions.costs import Cost
 from specviz.targets.completions.reading import answers
 from specviz.targets.completions.reading.texts import REPLACEMENT, exact_text, ids_of, written

@@ -11,7 +11,7 @@ import openai
 
 from specviz.core.connection import Connection
 from specviz.core.errors import RefusedError
-from specviz.core.ports import OnProgress
+from specviz.core.wait import OnProgress
 from specviz.net.client import Attempt, Response, ServerClient
 from specviz.net.faults import (
     HTTP_FAULTS,

@@ -7,7 +7,8 @@ import pytest
 
 from specviz.core.errors import AnswerError, LackingError
 from specviz.core.noise import Noise
-from specviz.core.ports import EMPTY, Candidate, Round, Tokenizer
+from specviz.core.ports import Tokenizer
+from specviz.core.rounds import EMPTY, Candidate, Round
 from specviz.core.sampling import to_probs
 from specviz.core.settings import Rule, Sampling
 from specviz.engines.toy import ToyScorer

@@ -10,7 +10,7 @@ import pytest
 
 from specviz.core.errors import AnswerError, LackingError
 from specviz.core.noise import Noise
-from specviz.core.ports import EMPTY, Candidate, Round
+from specviz.core.rounds import EMPTY, Candidate, Round
 from specviz.core.sampling import Row, draw, to_probs
 from specviz.core.settings import Rule, Sampling
 from specviz.targets.completions.server import Server

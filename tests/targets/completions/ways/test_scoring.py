@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 
 from specviz.core.errors import AnswerError, IncapableError
 from specviz.core.noise import Noise
-from specviz.core.ports import EMPTY, Candidate, Round, Verdict
+from specviz.core.rounds import EMPTY, Candidate, Round, Verdict
 from specviz.core.sampling import Row, draw_row, to_probs
 from specviz.core.settings import Rule, Sampling
 from specviz.targets.completions.server import Server

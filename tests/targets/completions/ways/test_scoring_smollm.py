@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from specviz.core.noise import Noise
-from specviz.core.ports import Candidate, HasScorer, Round, Scorer, Verdict
+from specviz.core.ports import HasScorer, Scorer
 from specviz.core.prompt import prepare
+from specviz.core.rounds import Candidate, Round, Verdict
 from specviz.core.sampling import Logits
 from specviz.core.settings import Rule, Sampling, Settings
 from specviz.setup.catalog import Builder
