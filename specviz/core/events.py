@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 from specviz.core import codec
 from specviz.core.codec import Amount, Count, Index, Position, Share, TokenId
 from specviz.core.errors import SpecvizError, TraceError
+from specviz.core.known import sum_known
 from specviz.core.names import Place
 from specviz.core.packed import packed
 
@@ -118,12 +119,8 @@ class TimeSplit:
         return self.wall_ms - (self.draft_ms + self.verify_ms + self.rule_ms)
 
     def __add__(self, more: TimeSplit) -> TimeSplit:
-        return TimeSplit(*(_sum(getattr(self, f.name), getattr(more, f.name)) for f in fields(self)))
-
-
-def _sum(one: float | None, other: float | None) -> Any:
-    """The sum of the known values; None when neither is known."""
-    return None if one is None and other is None else (one or 0.0) + (other or 0.0)
+        sums: list[Any] = [sum_known((getattr(self, f.name), getattr(more, f.name))) for f in fields(self)]
+        return TimeSplit(*sums)
 
 
 @dataclass(frozen=True, slots=True)

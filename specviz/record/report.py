@@ -16,11 +16,8 @@ def summary(state: RunState) -> dict[str, Any]:
     how much of them was network and how much computing are in `call`. The billed tokens are those of the run, without
     its baselines.
     """
-    started, last = state.started, state.latest
+    started, last, sums = state.started, state.latest, state.sums
     rounds = len(state.rounds)
-    accepted = sum(r.accepted for r in state.rounds)
-    tested = sum(r.tested for r in state.rounds)
-    emitted = sum(r.emitted for r in state.rounds)
     split = last.total if last else TimeSplit()
     per_call = started.per_call_tps if started else None
     guarantee = state.guarantee
@@ -28,12 +25,12 @@ def summary(state: RunState) -> dict[str, Any]:
         "text": state.done.generated_text if state.done else state.output_bytes().decode("utf-8", errors="replace"),
         "token_ids": [state.nodes[i].token_id for i in state.text],
         "rounds": rounds,
-        "drafted": sum(r.drafted for r in state.rounds),
-        "tested": tested,
-        "accepted": accepted,
-        "acceptance_rate": rate(accepted, tested),
-        "accepted_per_round": accepted / rounds if rounds else None,
-        "tokens_per_round": emitted / rounds if rounds else None,
+        "drafted": sums.drafted,
+        "tested": sums.tested,
+        "accepted": sums.accepted,
+        "acceptance_rate": rate(sums.accepted, sums.tested),
+        "accepted_per_round": sums.accepted / rounds if rounds else None,
+        "tokens_per_round": sums.emitted / rounds if rounds else None,
         "acceptance_by_position": state.acceptance_by_position(),
         "tokens_per_second": last.effective_tps if last else None,
         "baseline_tokens_per_second": started.baseline_tps if started else None,
@@ -49,9 +46,9 @@ def summary(state: RunState) -> dict[str, Any]:
         "way": started.way if started else None,
         "simulated_rtt_ms": started.simulated_rtt_ms if started else None,
         "simulated_jitter_ms": started.simulated_jitter_ms if started else None,
-        "requests": _sum(state, "requests"),
-        "billed_prompt_tokens": _sum(state, "billed_prompt_tokens"),
-        "billed_completion_tokens": _sum(state, "billed_completion_tokens"),
+        "requests": sums.requests if sums.asking else None,
+        "billed_prompt_tokens": sums.billed_prompt,
+        "billed_completion_tokens": sums.billed_completion,
         "rule": started.settings.get("rule") if started else None,
         "target": started.target if started else None,
         "draft": started.draft if started else None,
@@ -72,9 +69,3 @@ def summary(state: RunState) -> dict[str, Any]:
             "other": split.other_ms,
         },
     }
-
-
-def _sum(state: RunState, what: str) -> int | None:
-    """Sum over the rounds in which the value is known; None when it is known in none."""
-    known = [count for r in state.rounds if (count := getattr(r, what)) is not None]
-    return sum(known) if known else None

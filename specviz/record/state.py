@@ -24,6 +24,7 @@ from specviz.core.events import (
     VerifyResult,
     Weighed,
 )
+from specviz.core.known import sum_known
 
 NodeStatus = Literal["pending", "accepted", "rejected", "ignored", "resampled", "bonus"]
 #: What a run is compared with: plain decoding in this process (without the simulated network, if the run has one), or
@@ -98,15 +99,11 @@ class Sums:
         self.tested += m.tested
         self.accepted += m.accepted
         self.emitted += m.emitted
-        self.billed_prompt = _counted(self.billed_prompt, m.billed_prompt_tokens)
-        self.billed_completion = _counted(self.billed_completion, m.billed_completion_tokens)
+        self.billed_prompt = sum_known((self.billed_prompt, m.billed_prompt_tokens))
+        self.billed_completion = sum_known((self.billed_completion, m.billed_completion_tokens))
         self.unbilled += m.billed_tokens is None
         self.requests += m.requests or 0
         self.asking += m.requests is not None
-
-
-def _counted(before: int | None, more: int | None) -> int | None:
-    return before if more is None else (before or 0) + more
 
 
 @dataclass(slots=True)

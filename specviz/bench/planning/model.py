@@ -43,15 +43,6 @@ def iid_tokens_per_round(alpha: float, ks: ArrayLike) -> Floats:
     return sums
 
 
-def iid_speedup(alpha: float, ks: ArrayLike, draft_ratio: float) -> Floats:
-    """(1 − α^(K+1)) / ((1 − α)(K·c + 1)): theorem 3.8 there. `draft_ratio` is its c, draft over target per token.
-
-    It assumes that a verification takes as long as a plain token for every K, and it has no network.
-    """
-    speed: Floats = iid_tokens_per_round(alpha, ks) / (np.asarray(ks) * draft_ratio + 1)
-    return speed
-
-
 def baseline_ms(measured: Measured, costs: Costs, against: Against) -> float:
     """A token of plain decoding."""
     if against == "streaming":

@@ -14,6 +14,7 @@ from specviz.bench.statistics import Interval, bootstrap_ratio, bootstrap_share,
 from specviz.bench.sweep.plan import Cell
 from specviz.bench.sweep.results import Bench, Failure, Trial
 from specviz.core.events import Guarantee, TimeSplit, worst
+from specviz.core.known import sum_known
 from specviz.core.tally import rate
 
 
@@ -157,9 +158,9 @@ def _row(
         reached=_positions(t.reached for t in runs),
         kept=_positions(t.kept for t in runs),
         split=_split(runs),
-        billed_prompt=_known(t.billed_prompt for t in runs),
-        billed_completion=_known(t.billed_completion for t in runs),
-        requests=_known(t.requests for t in runs),
+        billed_prompt=sum_known(t.billed_prompt for t in runs),
+        billed_completion=sum_known(t.billed_completion for t in runs),
+        requests=sum_known(t.requests for t in runs),
         same_text=_same(runs, cells, trials, cell),
         guarantee=_worst(t.guarantee for t in runs),
         domains=_domains(bench, own, plain),
@@ -220,11 +221,6 @@ def _split(trials: Sequence[Trial]) -> TimeSplit:
     """The sum begins with the first run, not with zeros, so that a part that no run knows stays unknown."""
     splits = [trial.split for trial in trials]
     return sum(splits[1:], splits[0]) if splits else TimeSplit()
-
-
-def _known(counts: Iterable[int | None]) -> int | None:
-    known = [n for n in counts if n is not None]
-    return sum(known) if known else None
 
 
 def _same(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+from specviz.core.known import sum_known
 from specviz.targets.completions.values import Answer, Completions, Engine, Piece, Reply, Request, Usage
 
 
@@ -43,15 +44,12 @@ class Cost:
         )
 
     def __add__(self, more: Cost) -> Cost:
-        return Cost(*(_sum(getattr(self, f.name), getattr(more, f.name)) for f in fields(self)))
+        sums: list[Any] = [sum_known((getattr(self, f.name), getattr(more, f.name))) for f in fields(self)]
+        return Cost(*sums)
 
     def as_fields(self) -> dict[str, Any]:
         """Keyword arguments for `dataclasses.replace` of a verdict."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-def _sum(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else one + other
 
 
 class Metered:

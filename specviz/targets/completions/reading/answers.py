@@ -6,10 +6,11 @@ prompt by the tokens themselves, never by the counts in `usage`. The user of an 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from specviz.core.known import sum_all
 from specviz.targets.completions.reading import rows as columns
 from specviz.targets.completions.reading import shapes
 from specviz.targets.completions.reading.rows import AnswerRows
@@ -312,23 +313,17 @@ def _usage(given: shapes.UsageJson | None) -> Usage:
 
 
 def _counted(request: Request, choices: Sequence[Choice]) -> Usage:
-    prompts = _sum(None if isinstance(p, str) else len(p) for p in request.prompts)
-    return Usage(prompts, _sum(None if c.token_ids is None else len(c.token_ids) for c in choices))
+    prompts = sum_all(None if isinstance(p, str) else len(p) for p in request.prompts)
+    return Usage(prompts, sum_all(None if c.token_ids is None else len(c.token_ids) for c in choices))
 
 
 def _times(seconds: object, timings: object, choices: int) -> tuple[float | None, float | None]:
     """Milliseconds in the queue and computing: Cerebras gives both, llama-server the second, of its first prompt."""
     info, own = leniently(seconds, shapes.TimeInfoJson), leniently(timings, shapes.TimingsJson)
-    queue, compute = info.queue_time, _sum((info.prompt_time, info.completion_time))
+    queue, compute = info.queue_time, sum_all((info.prompt_time, info.completion_time))
     if compute is not None:
         return None if queue is None else queue * 1000, compute * 1000
-    return None, _sum((own.prompt_ms, own.predicted_ms)) if choices == 1 else None
-
-
-def _sum(counts: Iterable[Number | None]) -> Number | None:
-    """None where one is missing."""
-    known = list(counts)
-    return None if None in known or not known else sum(known)  # type: ignore[arg-type]
+    return None, sum_all((own.prompt_ms, own.predicted_ms)) if choices == 1 else None
 
 
 # SGLang's own endpoint.
@@ -342,9 +337,9 @@ def _sglang(body: Any, expected: _Expected) -> Answer:
     metas = [one.meta_info for one in listed]
     firsts = metas[:: request.samples]
     usage = Usage(
-        _sum(meta.prompt_tokens for meta in firsts),
-        _sum(meta.completion_tokens for meta in metas),
-        _sum(meta.cached_tokens for meta in firsts),
+        sum_all(meta.prompt_tokens for meta in firsts),
+        sum_all(meta.completion_tokens for meta in metas),
+        sum_all(meta.cached_tokens for meta in firsts),
     )
     return Answer(tuple(choices), usage)
 
@@ -374,9 +369,9 @@ def _llamacpp(body: Any, expected: _Expected) -> Answer:
     choices = tuple(_llamacpp_choice(one, expected) for one in listed)
     firsts = listed[:: expected.request.samples]
     usage = Usage(
-        _sum(one.tokens_evaluated for one in firsts),
-        _sum(one.tokens_predicted for one in listed),
-        _sum(leniently(one.timings, shapes.TimingsJson).cache_n for one in firsts),
+        sum_all(one.tokens_evaluated for one in firsts),
+        sum_all(one.tokens_predicted for one in listed),
+        sum_all(leniently(one.timings, shapes.TimingsJson).cache_n for one in firsts),
     )
     return Answer(choices, usage, *_times(None, listed[0].timings, len(listed)))
 
