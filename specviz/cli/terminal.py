@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 from specviz.core.wait import Progress
@@ -120,7 +121,9 @@ def stop_on_interrupt(words: str) -> Iterator[threading.Event]:
         if stopping.is_set():
             raise KeyboardInterrupt
         stopping.set()
-        print(f"\n{words}", file=sys.stderr)
+        # Not with print: the signal may have come while this thread prints to the same stream.
+        with suppress(OSError, AttributeError, ValueError):
+            os.write(sys.stderr.fileno(), f"\n{words}\n".encode())
 
     before = signal.signal(signal.SIGINT, stop)
     try:

@@ -8,7 +8,6 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 
-from specviz.setup import catalog  # noqa: E402
 from specviz.ui import live  # noqa: E402
 from tests.ui.reachable import texts  # noqa: E402
 
@@ -21,6 +20,6 @@ def dump() -> None:
 
 
 try:
-    live.show(catalog)
+    live.show()
 finally:
     dump()
