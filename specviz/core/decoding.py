@@ -195,7 +195,7 @@ class _Loop:
         return RunStarted(
             run_id=uuid.uuid4().hex,
             target=target.name,
-            draft=self.drafter.name if self.drafter else "none",
+            draft=self.drafter.name if self.drafter else NONE,
             settings=self.settings.to_json(),
             guarantee=target.guarantee(self.settings.sampling, self.settings.acceptance_rule),
             vocab_size=limits.vocab_size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from abc import ABC, abstractmethod
 from typing import Literal, Protocol
 
 from specviz.core.connection import Secret
@@ -27,7 +28,7 @@ class Queue(Protocol):
         ...
 
 
-class Job:
+class Job(ABC):
     """A run, a test or a benchmark.
 
     Attributes:
@@ -87,17 +88,17 @@ class Job:
         """Callbacks for every wait of the job: progress is stored in it, and `stop` cancels the wait."""
         return Wait(self.report, self.cancelled)
 
+    @abstractmethod
     def do(self, builder: PairBuilder) -> None:
         """Run the job, in the thread that owns the models."""
-        raise NotImplementedError
 
+    @abstractmethod
     def put(self, event: Event) -> bool:
         """Hand over one event; False when no more events are wanted."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ended_early(self) -> Event:
         """The last event of a job that was cancelled before its first event."""
-        raise NotImplementedError
 
     def finish(self) -> None:
         """Mark the job as finished, and drop its key."""
