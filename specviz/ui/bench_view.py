@@ -34,7 +34,6 @@ def show_bench(visit: Visit) -> None:
 
     @st.fragment(run_every=POLL_S if live else None)
     def fragment() -> None:
-        visit.touch()
         if live and job is not None and not job.live:
             st.rerun()  # the whole page once more: buttons and downloads change at the end
         bench = job.snapshot() if job is not None else visit.opened

@@ -62,7 +62,6 @@ def _show(catalog: Catalog, visit: Visit, fields: Mapping[str, Any], what: Tried
 
 def _wait_for(visit: Visit, check: Check) -> None:
     """Show the progress of a test. At its end run the whole page once more, which ends the polling."""
-    visit.touch()
     if not check.live:
         st.rerun()
     if check.phase == "queued":

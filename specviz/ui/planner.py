@@ -83,7 +83,6 @@ def _keep_alive(visit: Visit) -> None:
 
     @st.fragment(run_every=_POLL_S)
     def drained() -> None:
-        visit.touch()
         run.drain()
         if run.done:
             st.rerun()

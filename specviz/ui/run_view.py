@@ -39,7 +39,6 @@ _STYLE = """<style>
 
 def show_run(visit: Visit, run: Run) -> None:
     """Draw a run, and draw it again until it has ended."""
-    visit.touch()
     run.drain()
     stage = _stage(run)
     slower = _slower(run)
@@ -50,7 +49,6 @@ def show_run(visit: Visit, run: Run) -> None:
 
         @st.fragment(run_every=every_s * slower if polls else None)
         def fragment() -> None:
-            visit.touch()
             run.drain()
             # Runs the whole page once more, which sets the polls of the new stage or ends them.
             if _stage(run) != stage:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.runtime import get_instance
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from specviz.bench.sweep.job import BenchJob
 from specviz.core.connection import Secret
@@ -61,6 +63,7 @@ class Visit:
         key_complaint: why what was typed last is no key.
         bench: the newest benchmark that was started here, or None.
         opened: the saved benchmark that is shown instead.
+        connected: whether the visitor's browser is connected now.
     """
 
     def __init__(self) -> None:
@@ -78,9 +81,9 @@ class Visit:
         self.bench: BenchJob | None = None
         self.opened: Bench | None = None
         self._lock = threading.Lock()
+        self.connected: Callable[[], bool] = lambda: True
         self._left_at = -1.0
         self._refused: dict[str, tuple[str, Mapping[str, Any]]] = {}
-        self._seen_at = time.monotonic()
         self._stepped_at = self._held_at = 0.0
 
     @property
@@ -92,10 +95,6 @@ class Visit:
     def living(self) -> tuple[bool, ...]:
         """Whether more will come from the run, and from each of the tests."""
         return self.live, *(check.live for check in self.checks.values())
-
-    def touch(self) -> None:
-        """Note that the visitor's browser has just sent a request."""
-        self._seen_at = time.monotonic()
 
     def start(self, host: ModelHost, settings: Settings, prompt: str) -> None:
         """Start a run in place of the one before.
@@ -230,8 +229,8 @@ class Visit:
             with the same address), or left too long ago.
         """
         with self._lock:
-            here = self._seen_at > self._left_at
-            if (self.run is None and self.bench is None) or here or time.monotonic() - self._left_at > grace_s:
+            nothing = self.run is None and self.bench is None
+            if nothing or self.connected() or time.monotonic() - self._left_at > grace_s:
                 return None
             heir = Visit()
             heir.run, self.run = self.run, None
@@ -244,7 +243,7 @@ class Visit:
             return heir
 
     def _stop_unless_back(self, left_at: float) -> None:
-        if self._seen_at <= left_at:
+        if self._left_at == left_at and not self.connected():
             self.stop()
             self.stop_checks()
             self.stop_bench()
@@ -275,7 +274,7 @@ def visit() -> Visit:
         anchor = st.session_state["visit"] = Anchor()
         _visits[anchor] = _by_token[mine.token] = mine
     mine = of(st.session_state["visit"])
-    mine.touch()
+    mine.connected = _connection()
     if mine.run is not None or mine.bench is not None:
         # A link of the menu drops the token from the address, and a reload would find nothing.
         put_into_address(mine)
@@ -294,6 +293,16 @@ def put_into_address(visit: Visit) -> None:
     """Let a reload find the visit. Called when a run starts: each change is an entry in the browser's history."""
     if st.query_params.get(ADDRESS) != visit.token:
         st.query_params[ADDRESS] = visit.token
+
+
+def _connection() -> Callable[[], bool]:
+    """Whether the session of the running script is connected, asked at the time of the call.
+
+    Polls do not tell: one that was under way when the connection was lost still runs after `Visit.left`.
+    """
+    running, runtime = get_script_run_ctx(), get_instance()
+    session_id = running.session_id if running is not None else ""
+    return lambda: runtime.is_active_session(session_id)
 
 
 def _disconnected(watched: list[Visit]) -> None:

@@ -185,6 +185,7 @@ def test_stop_while_paused_shows_what_was_computed_and_ends() -> None:
 def test_a_reload_finds_the_pace_and_the_pause() -> None:
     page = _press(_start(_choose(_page(), "1")), "Pause")
     visit = _visit(page)
+    visit.connected = lambda: False
     visit.left(0.0).join()
     heir = visit.hand_over()
     assert heir is not None and heir.pacing == "1" and heir.run is not None and heir.run.pace.paused

@@ -353,6 +353,7 @@ def test_the_end_of_a_visit_forgets_the_key_and_ends_its_tests() -> None:
     _set_key(page)
     _button(page, "Test the target").click().run()
     visit = _visit(page)
+    visit.connected = lambda: False
     visit.left(grace_s=0.01).join(PATIENCE_S)
     assert visit.keys.get(URL) is None and not visit.checks["target"].live
 
@@ -363,6 +364,7 @@ def test_a_reload_keeps_the_key() -> None:
     page.text_area(key="prompt").set_value("endless")
     _button(page, "Run").click().run()
     visit = _visit(page)
+    visit.connected = lambda: False
     visit.left().cancel()
     heir = visit.hand_over()
     assert heir.keys.get(URL).value == KEY and visit.keys.get(URL) is None

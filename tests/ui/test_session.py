@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import threading
+from unittest.mock import Mock
+
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from specviz.core.errors import PromptError
 from specviz.core.settings import Settings
-from specviz.ui import page
+from specviz.ui import page, session
 from specviz.ui.parts import assets, libraries
 from specviz.ui.session import Visit
 from tests.ui.fakes import FakeHost
@@ -18,25 +22,37 @@ def _visit() -> Visit:
     return visit
 
 
+def _leave(visit: Visit, grace_s: float = 15.0) -> threading.Timer:
+    visit.connected = lambda: False
+    return visit.left(grace_s)
+
+
 def test_a_visitor_who_leaves_stops_the_run() -> None:
     visit = _visit()
-    timer = visit.left(grace_s=0.01)
-    timer.join(PATIENCE_S)
+    _leave(visit, grace_s=0.01).join(PATIENCE_S)
     assert visit.run.stops == 1
 
 
 def test_a_visitor_who_is_back_within_the_grace_keeps_it() -> None:
     visit = _visit()
-    timer = visit.left(grace_s=0.05)
-    visit.touch()
+    timer = _leave(visit, grace_s=0.05)
+    visit.connected = lambda: True
     timer.join(PATIENCE_S)
+    assert visit.run.stops == 0
+
+
+def test_each_loss_of_the_connection_has_its_own_grace() -> None:
+    visit = _visit()
+    first, second = _leave(visit, grace_s=0.01), _leave(visit)
+    first.join(PATIENCE_S)
+    second.cancel()
     assert visit.run.stops == 0
 
 
 def test_a_reload_keeps_the_run_and_the_old_session_cannot_stop_it() -> None:
     visit = _visit()
     run, token = visit.run, visit.token
-    timer = visit.left(grace_s=0.05)
+    timer = _leave(visit, grace_s=0.05)
     visit.view.selection.take("r", {"run": "r", "id": 3, "at": 1.0})
     heir = visit.hand_over()
     assert heir.run is run and heir.token == token and heir.restored == run.settings
@@ -46,15 +62,31 @@ def test_a_reload_keeps_the_run_and_the_old_session_cannot_stop_it() -> None:
     assert run.stops == 0
 
 
+def test_a_poll_that_still_runs_after_the_connection_was_lost_does_not_count_as_the_visitor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The whole page is run once more after the loss, as a poll may be that was under way."""
+    page = AppTest.from_file("fake_app.py", default_timeout=30).run()
+    page.text_area(key="prompt").set_value("endless").run()
+    next(b for b in page.button if b.label == "Run").click().run()
+    visit = session.of(page.session_state["visit"])
+    assert visit.live
+    monkeypatch.setattr(session, "get_instance", lambda: Mock(**{"is_active_session.return_value": False}))
+    visit.left().cancel()
+    page.run()
+    heir = visit.hand_over()
+    assert heir is not None and heir.live
+
+
 def test_only_a_visit_that_was_left_within_the_grace_is_handed_over() -> None:
     visit = _visit()
     assert visit.hand_over() is None, "a second tab with the same address gets a visit of its own"
-    visit.left().cancel()
+    _leave(visit).cancel()
     assert visit.hand_over(grace_s=-1.0) is None
-    visit.touch()
-    assert visit.hand_over() is None, "the connection had only blinked"
+    visit.connected = lambda: True
+    assert visit.hand_over() is None, "the connection was back at once"
     empty = Visit()
-    empty.left().cancel()
+    _leave(empty).cancel()
     assert empty.hand_over() is None
 
 
