@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -25,9 +26,10 @@ def alternatives_of(
     """
     best = top_ids(logits, TOP)
     ids = best if tokens is None else [int(i) for i in tokens[best]]
+    values = zip(ids, logits[best].tolist(), probs.probs_of(ids), strict=True)
     return tuple(
-        Alternative(token, tokenizer.token_name(token), float(logits[i]) - summary.log_normaliser, probs.prob(token))
-        for token, i in zip(ids, best, strict=True)
+        Alternative(token, tokenizer.token_name(token), logit - summary.log_normaliser, prob)
+        for token, logit, prob in values
     )
 
 
@@ -51,8 +53,8 @@ def weighed_of(
     """
     names = {a.token_id: a.token for a in (*target_best, *draft_best)}
     likely = [a.token_id for a in draft_best] or (best_of(q) if q else [])
-    ids = dict.fromkeys((*decided, *(a.token_id for a in target_best), *likely))
-    known = ((i, prob(i), q.prob(i) if q else None) for i in ids)
+    ids = list(dict.fromkeys((*decided, *(a.token_id for a in target_best), *likely)))
+    known = zip(ids, map(prob, ids), q.probs_of(ids) if q else repeat(None), strict=False)
     possible = [(i, p, qi) for i, p, qi in known if p != 0 or (qi or 0) > 0][:WEIGHED]
     return tuple(Weighed(i, names[i] if i in names else tokenizer.token_name(i), p, qi) for i, p, qi in possible)
 

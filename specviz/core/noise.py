@@ -17,6 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import DTypeLike, NDArray
 
 from specviz.core.codec import Index
 
@@ -57,8 +59,19 @@ class Noise:
         return self._stream(_SHARED, 0, position)
 
     def _stream(self, stream: int, b: int, a: int) -> np.random.Generator:
-        # The key is one integer of 128 bits, the counter one of 256 bits, lowest word first.
-        return np.random.Generator(np.random.Philox(key=self.seed | stream << 64, counter=b << 128 | a << 192))
+        counter = np.array((0, 0, b, a), dtype=np.uint64)
+        return np.random.Generator(np.random.Philox(_Key(self.seed, stream), counter=counter))  # type: ignore[arg-type]  # numpy documents ISeedSequence
+
+
+class _Key(ISeedSequence):
+    """The two words of a Philox key. With `key=`, numpy also reads the system's entropy, which takes longer."""
+
+    def __init__(self, *words: int) -> None:
+        self._words = words
+
+    def generate_state(self, n_words: int, dtype: DTypeLike = np.uint32) -> NDArray[np.uint64]:
+        """Called by Philox for exactly two words of 64 bits."""
+        return np.array(self._words, dtype=np.uint64)
 
 
 def derived_seed(seed: int, *indices: int) -> int:

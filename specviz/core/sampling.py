@@ -14,6 +14,7 @@ arguments. A function that draws takes an open stream of `specviz.core.noise`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,8 +52,19 @@ class Row:
         """Probability of one token; 0.0 outside the row."""
         if self.ids is None:
             return float(self.probs[token_id]) if 0 <= token_id < len(self.probs) else 0.0
-        at = int(np.searchsorted(self.ids, token_id))
+        at = int(self.ids.searchsorted(token_id))
         return float(self.probs[at]) if at < len(self.ids) and self.ids[at] == token_id else 0.0
+
+    def probs_of(self, token_ids: Sequence[int]) -> list[float]:
+        """Probability of each of several tokens, as `prob` gives it."""
+        wanted = np.array(token_ids, dtype=np.int64)
+        at = wanted if self.ids is None else self.ids.searchsorted(wanted)
+        inside = (at >= 0) & (at < len(self.probs))
+        at = np.where(inside, at, 0)
+        if self.ids is not None:
+            inside &= self.ids[at] == wanted
+        found: list[float] = np.where(inside, self.probs[at], 0.0).tolist()
+        return found
 
     def dense(self, vocab_size: int) -> Floats:
         """The row as a (vocab_size,) array. Ids at or beyond `vocab_size` must have probability 0."""

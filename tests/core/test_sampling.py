@@ -312,3 +312,12 @@ def test_a_row_is_drawn_from_by_its_ids() -> None:
     assert set(drawn) == {4, 9} and drawn.count(9) / 400 == pytest.approx(0.75, abs=0.07)
     rng = np.random.default_rng(0)
     assert draw_row(Row.one_hot(7), rng) == 7 and rng.random() == np.random.default_rng(0).random()
+
+
+@pytest.mark.parametrize(
+    "row", [Row(np.array([0.5, 0.2, 0.3])), Row(np.array([0.4, 0.6]), np.array([2, 5])), Row.one_hot(3)]
+)
+def test_probabilities_of_several_tokens_are_those_of_each(row: Row) -> None:
+    ids = [5, 0, -1, 2, 3, 3, 100, 1]
+    assert row.probs_of(ids) == [row.prob(i) for i in ids]
+    assert row.probs_of([]) == []
