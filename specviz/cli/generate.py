@@ -322,4 +322,4 @@ def _compared(data: dict[str, Any]) -> str:
 def _verdict(speedup: float | None, other: str) -> str:
     if speedup is None:
         return "speed-up n/a"
-    return f"{speedup:.2f} x" + (f", slower than {other}" if speedup < 1 else "")
+    return f"{speedup:.2f} x" + (f", slower than {other}" if round(speedup, 2) < 1 else "")

@@ -113,6 +113,8 @@ def _times(factor: float | None) -> str:
 def _compared(factor: float | None, other: str) -> tuple[Tone, str]:
     if factor is None:
         return "neutral", ""
+    if words.number(factor) == words.number(1.0):
+        return "neutral", f"as fast as {other}"
     return ("bad", f"slower than {other}") if factor < 1 else ("good", f"faster than {other}")
 
 

@@ -22,6 +22,12 @@ def test_slower_than_plain_decoding_is_said_in_words_and_red():
     assert _card(_rounds(20.0), "Speed-up").tone == "good"
 
 
+@pytest.mark.parametrize("baseline_tps", [39.9, 40.0, 40.1])
+def test_a_factor_that_is_shown_as_one_is_neither_good_nor_bad(baseline_tps: float):
+    card = _card(_rounds(baseline_tps), "Speed-up")
+    assert (card.value, card.note, card.tone) == ("1.00 ×", "as fast as plain decoding", "neutral")
+
+
 def test_without_a_baseline_there_is_no_speedup():
     card = _card(_rounds(None), "Speed-up")
     assert (card.value, card.note, card.tone) == ("n/a", "", "neutral")
