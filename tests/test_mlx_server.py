@@ -14,7 +14,7 @@ from specviz.core.events import Done, RunStarted
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
 from specviz.setup import loading
-from specviz.setup.catalog import Builder
+from specviz.setup.builder import Builder
 from tests.mlx_server import mlx_server
 
 pytestmark = pytest.mark.smollm

@@ -17,7 +17,7 @@ from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
 from specviz.distill.prompts import DOMAINS, held_out
 from specviz.engines.tokenizer import ModelTokenizer
-from specviz.setup.catalog import Builder
+from specviz.setup.builder import Builder
 from specviz.store import store
 from tests.engines.tiny_distilled import write_tiny_distilled
 

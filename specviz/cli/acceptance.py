@@ -23,7 +23,7 @@ from specviz.distill.prompts import Prompt, first_of_each, held_out
 from specviz.distill.sources import ToyPrompts, read_prompts
 from specviz.distill.subject import Subject, open_subject, target_name
 from specviz.distill.teacher import TextRequest
-from specviz.setup.catalog import Builder
+from specviz.setup.builder import Builder
 
 _HELP = """\
 Measure a draft on held-out prompts. The target answers each prompt. At every token of its answer, acceptance is the
@@ -130,7 +130,7 @@ def measure(
 
     Raises:
         SettingsError, PromptError: bad input.
-        UnknownModelError, UnsupportedModelError, DownloadError, PairingError: as `specviz.setup.catalog.Builder.build`.
+        UnknownModelError, UnsupportedModelError, DownloadError, PairingError: as `specviz.setup.builder.Builder.build`.
     """
     target = target_name(target)
     if parse_draft(draft).kind not in ("model", "toy") or parse_draft(draft).lookup_first:

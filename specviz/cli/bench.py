@@ -22,7 +22,7 @@ from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interr
 from specviz.core.errors import SettingsError
 from specviz.core.settings import VERIFICATIONS
 from specviz.core.wait import Progress, Wait
-from specviz.setup import catalog
+from specviz.setup.builder import Builder
 from specviz.setup.environment import environment, secrets
 from specviz.views.benchmark.table import duration
 
@@ -128,7 +128,7 @@ def _new(options: argparse.Namespace, variables: Mapping[str, str]) -> Bench:
 
 def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: Any) -> None:
     line = ProgressLine()
-    builder = catalog.Builder(variables)
+    builder = Builder(variables)
 
     def tell(progress: Progress) -> None:
         what = progress.what

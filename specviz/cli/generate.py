@@ -31,7 +31,8 @@ from specviz.core.wait import Wait
 from specviz.record import report
 from specviz.record.state import RunState
 from specviz.record.trace import TraceWriter
-from specviz.setup import catalog
+from specviz.setup import validation
+from specviz.setup.builder import Builder
 from specviz.setup.environment import environment, secrets
 from specviz.views import words
 
@@ -156,7 +157,7 @@ def _run(options: argparse.Namespace) -> int:
     settings = Settings.resolve(given, environment=variables)
     prompt = _read_prompt(options)
     refuse_empty(prompt)
-    catalog.check(settings, variables)
+    validation.check(settings, variables)
     with ExitStack() as stack:
         stopping = stack.enter_context(stop_on_interrupt("Stopping after this step. Ctrl-C once more ends at once."))
         # Before any work: a file that cannot be written should not cost a run.
@@ -191,7 +192,7 @@ def _decode(
     progress = ProgressLine()
     wait = Wait(progress, stopping.is_set)
     try:
-        pair = catalog.Builder(variables).build(settings, wait)
+        pair = Builder(variables).build(settings, wait)
     except (DownloadError, StoppedError):
         if stopping.is_set():
             return None

@@ -9,7 +9,7 @@ from specviz.bench.sweep.plan import SweepPlan
 from specviz.bench.sweep.sweep import baselines_of
 from specviz.core.names import draft_name
 from specviz.core.settings import RULES, Settings
-from specviz.setup import catalog
+from specviz.setup import validation
 
 KS = (1, 2, 4, 8)
 
@@ -57,7 +57,7 @@ def plan_of(options: argparse.Namespace, variables: Mapping[str, str], repeats: 
 
     Raises:
         SettingsError: a value breaks its rule.
-        UnknownModelError, PairingError: see `specviz.setup.catalog.check`.
+        UnknownModelError, PairingError: see `specviz.setup.validation.check`.
     """
     settings = settings_of(options, options.draft[0], variables)
     plan = SweepPlan(
@@ -73,5 +73,5 @@ def plan_of(options: argparse.Namespace, variables: Mapping[str, str], repeats: 
         min_confidence=options.min_confidence,
     )
     for draft in plan.drafts:
-        catalog.check(settings_of(options, draft, variables), variables)
+        validation.check(settings_of(options, draft, variables), variables)
     return plan

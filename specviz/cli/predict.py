@@ -25,7 +25,7 @@ from specviz.core.errors import DownloadError, SettingsError, StoppedError
 from specviz.core.pair import Pair
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
-from specviz.setup import catalog
+from specviz.setup.builder import Builder
 from specviz.setup.environment import environment
 
 _HELP = """\
@@ -108,7 +108,7 @@ def _predict(
     stopping: Any,
 ) -> tuple[Prediction, list[Confirmed] | None]:
     """The prediction, which is printed at once, and its confirmation; None where that was stopped or is not wanted."""
-    line, builder = ProgressLine(), catalog.Builder(variables)
+    line, builder = ProgressLine(), Builder(variables)
 
     def progress(step: Progress) -> None:
         # Where lines stay on the screen, one line per stage and none per text or run.

@@ -150,7 +150,7 @@ class Tokenizer(Protocol):
 
 
 class Drafter(Protocol):
-    """Proposes tokens. A new drafter is one file in `drafters/` and one line in the catalog."""
+    """Proposes tokens. A new drafter is one file in `drafters/` and one line in `setup/builder.py`."""
 
     name: str
     max_context: int | None

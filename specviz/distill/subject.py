@@ -17,7 +17,7 @@ from specviz.core.wait import Wait
 from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
 from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.toy import ToyModel, ToyScorer, ToyTokenizer
-from specviz.setup import catalog, loading
+from specviz.setup import loading, validation
 from specviz.store.sources import resolve
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def check_target_name(text: str) -> str:
     """`target_name`, checked against what is on the disk, without a model library or the network.
 
     Raises:
-        UnknownModelError, UnsupportedModelError: see `specviz.setup.catalog.check`.
+        UnknownModelError, UnsupportedModelError: see `specviz.setup.validation.check`.
     """
     name = target_name(text)
-    catalog.check(Settings(target=name, draft="none"))
+    validation.check(Settings(target=name, draft="none"))
     return name
 
 

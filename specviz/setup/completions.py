@@ -1,4 +1,4 @@
-"""Completions targets for the catalog: connection, tokenizer, findings about the server, and the target.
+"""Completions targets for the builder: connection, tokenizer, findings about the server, and the target.
 
 The HTTP library is imported only when a target is created.
 """

@@ -11,7 +11,7 @@ from specviz.core.errors import IncapableError
 from specviz.core.events import Guarantee, Way
 from specviz.core.settings import Sampling, Settings
 from specviz.core.wait import Wait
-from specviz.setup import catalog
+from specviz.setup.builder import probe_target
 
 if TYPE_CHECKING:
     from specviz.targets.completions.values import Findings
@@ -75,9 +75,9 @@ def diagnose(
 ) -> Diagnosis:
     """Probe the server of a completions target, and plan for `TEMPERATURES` with the other settings unchanged.
 
-    Raises: see `catalog.probe_target`.
+    Raises: see `setup.builder.probe_target`.
     """
-    findings, tokens, shown = catalog.probe_target(settings, variables, key, wait)
+    findings, tokens, shown = probe_target(settings, variables, key, wait)
     plans = tuple(_plan(findings, settings, tokens.vocab_size, temperature) for temperature in TEMPERATURES)
     return Diagnosis(settings.target, shown, tokens.name, tokens.own, findings, plans)
 

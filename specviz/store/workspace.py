@@ -125,3 +125,8 @@ def take_away(key: str, temporary: Path) -> None:
     """Move the model of a key into the temporary folder of `making`, in one step, to be removed with it."""
     with suppress(FileNotFoundError):
         os.replace(model_dir(key), temporary / "taken-away")
+
+
+def benchmark_folder() -> Path:
+    """Where the page saves benchmarks: in the user's cache folder, or SPECVIZ_CACHE."""
+    return cache_dir() / "benchmarks"

@@ -7,8 +7,10 @@ from typing import Protocol
 
 from specviz.core.settings import Settings
 from specviz.host.models import ModelHost
-from specviz.setup import catalog
+from specviz.setup import catalog, validation
+from specviz.setup.builder import Builder
 from specviz.setup.catalog import CatalogEntry
+from specviz.store import workspace
 
 
 class Catalog(Protocol):
@@ -48,12 +50,12 @@ class AppCatalog:
 
     def make_host(self) -> ModelHost:
         """A new owner of all models."""
-        return ModelHost(catalog.Builder, catalog.check)
+        return ModelHost(Builder, validation.check)
 
     def check(self, settings: Settings) -> None:
         """Refuse unknown names before any work."""
-        catalog.check(settings)
+        validation.check(settings)
 
     def benchmark_folder(self) -> Path:
         """Where the page saves benchmarks."""
-        return catalog.benchmark_folder()
+        return workspace.benchmark_folder()

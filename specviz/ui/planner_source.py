@@ -9,7 +9,7 @@ import streamlit as st
 from specviz.bench.planning.inputs import Measured, by_hand, from_run
 from specviz.bench.planning.sources import read
 from specviz.core.errors import SpecvizError
-from specviz.setup import catalog
+from specviz.store import workspace
 from specviz.ui import page
 from specviz.ui.bench_saved import saved_files, title_of
 from specviz.ui.session import Visit
@@ -80,7 +80,7 @@ def _by_hand() -> Measured:
 
 def _from_file() -> tuple[Measured | None, str]:
     """A saved or uploaded benchmark. It stays until another one is chosen, also on other pages."""
-    files = saved_files(catalog.benchmark_folder())
+    files = saved_files(workspace.benchmark_folder())
     name = st.selectbox(
         "Measured on this machine", list(files), index=None, key="planner_saved",
         placeholder="choose one, or upload a file",

@@ -26,7 +26,7 @@ from specviz.core.names import draft_name
 from specviz.core.prompt import prepare
 from specviz.core.settings import Settings
 from specviz.distill.prompts import DOMAINS, Prompt, held_out
-from specviz.setup import catalog
+from specviz.setup.builder import Builder
 
 COPYING = ("summarise", "fix")
 
@@ -105,7 +105,7 @@ def difference(plain: Sequence[VerifyResult], ids: Sequence[int]) -> dict[str, A
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    builder = catalog.Builder()
+    builder = Builder()
     settings = list(itertools.product(options.draft, options.k, options.min_confidence))
     prompts = chosen(options.per_domain, options.domain)
     order = np.random.default_rng(options.seed)
@@ -197,7 +197,7 @@ def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
 
     hf = AutoTokenizer.from_pretrained(store.local_path("smollm2-135m"))
     wrapped, draft = TokenizerWrapper(hf, eos_token_ids=[-1]), Mapped()
-    builder = catalog.Builder()
+    builder = Builder()
     out: dict[str, Any] = {}
     for temperature, k in itertools.product(options.temperature, options.k):
         rates: list[tuple[float, float]] = []

@@ -15,7 +15,8 @@ from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
 from specviz.host.check import Check
 from specviz.host.models import ModelHost
-from specviz.setup.catalog import Builder, check
+from specviz.setup.builder import Builder
+from specviz.setup.validation import check
 
 TOY = Settings(target="toy", draft="toy", max_tokens=20)
 PATIENCE_S = 20.0

@@ -20,7 +20,8 @@ from specviz.core.wait import Progress, Wait
 from specviz.host.models import ModelHost
 from specviz.host.run import Run
 from specviz.record.trace import parse
-from specviz.setup.catalog import Builder, check
+from specviz.setup.builder import Builder
+from specviz.setup.validation import check
 from specviz.targets.simulated_network import SimulatedNetwork
 
 TOY = Settings(target="toy", draft="toy", max_tokens=60)

@@ -25,7 +25,7 @@ from specviz.core.wait import Wait
 from specviz.engines.toy import ToyScorer, ToyTokenizer
 from specviz.host.models import ModelHost
 from specviz.host.run import Run
-from specviz.setup import catalog
+from specviz.setup.builder import probe_target
 from specviz.ui.catalog import AppCatalog
 from tests.targets.completions.toyserver import ToyServer, serve
 
@@ -256,7 +256,7 @@ def test_the_text_of_an_error(status: int, monkeypatch: pytest.MonkeyPatch) -> N
         variables = {"TARGET_BASE_URL": hidden_in(url), "TARGET_API_KEY": KEY}
         stopped = iter(range(10_000))
         with pytest.raises(SpecvizError) as caught:
-            catalog.probe_target(
+            probe_target(
                 Settings(target="openai:toy", draft="ngram", tokenizer="toy"),
                 variables,
                 wait=Wait(cancelled=lambda: next(stopped) > 400),

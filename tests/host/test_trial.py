@@ -12,7 +12,7 @@ from specviz.core.errors import RunError, StoppedError
 from specviz.core.settings import Sampling, Settings
 from specviz.core.wait import Progress, Wait
 from specviz.host.trial import STREAMED, TOKENS, try_draft, try_target
-from specviz.setup.catalog import Builder
+from specviz.setup.builder import Builder
 
 TOY = Settings(target="toy", draft="toy")
 

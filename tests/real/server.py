@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from specviz.core.connection import Connection, Secret
 from specviz.core.ports import Target
 from specviz.core.settings import Settings, without_secrets
-from specviz.setup.catalog import Builder
+from specviz.setup.builder import Builder
 from specviz.targets.completions.probe.probe import probe
 from specviz.targets.completions.values import Completions, Findings
 from specviz.targets.completions.wire.transport import HttpCompletions

@@ -20,7 +20,9 @@ from specviz.core.wait import Wait
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.engines.toy import ToyTokenizer
 from specviz.setup import catalog
-from specviz.setup.catalog import Builder, CatalogEntry, check
+from specviz.setup.builder import Builder
+from specviz.setup.catalog import CatalogEntry
+from specviz.setup.validation import check
 from specviz.store import sources
 from tests.engines.tiny import write_tiny_model
 from tests.engines.tiny_distilled import write_tiny_distilled

@@ -29,8 +29,10 @@ from specviz.core.wait import Progress, Wait
 from specviz.engines.tokenizer import ModelTokenizer
 from specviz.engines.toy import ToyScorer, ToyTokenizer
 from specviz.setup import catalog
-from specviz.setup.catalog import Builder, CatalogEntry, check
+from specviz.setup.builder import Builder, probe_target
+from specviz.setup.catalog import CatalogEntry
 from specviz.setup.completions import CONTEXT_UNKNOWN
+from specviz.setup.validation import check
 from tests.engines.tiny import write_tiny_model, write_tiny_tokenizer
 from tests.engines.tiny_distilled import write_tiny_distilled
 from tests.targets.completions.toyserver import ToyServer, serve
@@ -216,7 +218,7 @@ def test_a_context_that_is_not_told_is_assumed_and_said() -> None:
         pair = builder.build(remote())
         assert pair.target.capabilities.max_context == CONTEXT_UNKNOWN
         pair.close()
-        findings, _, _ = catalog.probe_target(remote(), {"TARGET_BASE_URL": url})
+        findings, _, _ = probe_target(remote(), {"TARGET_BASE_URL": url})
     assert any("4,096 tokens are assumed" in note for note in findings.notes)
 
 
@@ -229,17 +231,17 @@ def test_a_server_is_tried_out_once(served: tuple[ToyServer, str]) -> None:
     asked = len(toy.requests)
     builder.build(remote("toy", temperature=1.0)).close()
     assert len(toy.requests) == asked
-    catalog.probe_target(remote(), {"TARGET_BASE_URL": url})
+    probe_target(remote(), {"TARGET_BASE_URL": url})
     assert len(toy.requests) > asked
 
 
 def test_what_the_doctor_is_told(served: tuple[ToyServer, str]) -> None:
     hidden = served[1].replace("http://", "http://me:pass-word@") + "?token=abc"
-    findings, tokens, shown = catalog.probe_target(remote(), {"TARGET_BASE_URL": hidden})
+    findings, tokens, shown = probe_target(remote(), {"TARGET_BASE_URL": hidden})
     assert shown == served[1] and tokens.name == "toy" and tokens.own
     assert findings.engine == "vllm" and findings.ways[0] == "scoring" and findings.same_tokens
     with pytest.raises(UnknownModelError, match="not a remote target"):
-        catalog.probe_target(Settings(target="toy", draft="ngram"), {})
+        probe_target(Settings(target="toy", draft="ngram"), {})
 
 
 @pytest.fixture
@@ -317,11 +319,11 @@ def test_a_drafts_tokenizer_that_is_not_the_servers(tiny: Path, served: tuple[To
 
 def test_the_catalog_needs_no_http_library() -> None:
     code = (
-        "import sys, specviz.setup.catalog, specviz.cli\n"
+        "import sys, specviz.setup.catalog, specviz.setup.validation, specviz.cli\n"
         "from specviz.core.settings import Settings\n"
         "specviz.setup.catalog.targets({'TARGET_BASE_URL': 'http://127.0.0.1:9/v1', 'TARGET_MODEL': 'm'})\n"
         "remote = Settings(target='openai:m', base_url='http://127.0.0.1:9/v1', draft='ngram')\n"
-        "specviz.setup.catalog.check(remote, {})\n"
+        "specviz.setup.validation.check(remote, {})\n"
         "heavy = {'openai', 'tenacity', 'mlx', 'transformers'} & {m.split('.')[0] for m in sys.modules}\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )

@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from specviz.core.pair import Pair  # noqa: E402
 from specviz.host.models import ModelHost  # noqa: E402
-from specviz.setup import catalog  # noqa: E402
+from specviz.setup import catalog, validation  # noqa: E402
+from specviz.setup.builder import Builder  # noqa: E402
 from specviz.ui import live  # noqa: E402
 
 STEP_S = 0.5
@@ -28,14 +29,14 @@ class SlowTarget:
         return self._target.verify(*asked)
 
 
-class SlowBuilder(catalog.Builder):
+class SlowBuilder(Builder):
     def build(self, *asked: Any) -> Pair:
         pair = super().build(*asked)
         return Pair(pair.drafter, SlowTarget(pair.target))
 
 
 def make_host() -> ModelHost:
-    return ModelHost(SlowBuilder, catalog.check)
+    return ModelHost(SlowBuilder, validation.check)
 
 
 live.show(SimpleNamespace(targets=catalog.targets, drafts=catalog.drafts, make_host=make_host))

@@ -13,7 +13,7 @@ from specviz.core.settings import Sampling, Settings
 from specviz.drafters.model import ModelDrafter
 from specviz.drafters.ngram import NgramDrafter
 from specviz.engines.toy import ToyScorer, ToyTokenizer
-from specviz.setup import catalog
+from specviz.setup.builder import Builder
 
 TOY = ToyTokenizer()
 IDS = [5, 9, 3, *range(20, 150)]  # longer than two chunks of rows
@@ -48,7 +48,7 @@ def test_it_is_the_acceptance_that_a_prediction_has_for_the_first_round() -> Non
     """On a given text of two tokens there is one round, which drafts the first of them."""
     settings = Settings(target="toy", draft="toy", max_tokens=2, temperature=0.8)
     plan = SweepPlan(settings, drafts=("toy",), ks=(1,), temperatures=(0.8,))
-    pair = catalog.Builder({}).build(settings)
+    pair = Builder({}).build(settings)
     prompt = BenchPrompt("1", "toy", " the draft", answer=" model proposes tokens")
     [row] = predict(plan, [prompt], lambda _: pair, given=True).rows
     ids = TOY.encode(TOY.chat(prompt.text))

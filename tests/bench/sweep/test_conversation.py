@@ -25,7 +25,7 @@ from specviz.core.events import Done
 from specviz.core.pair import Pair
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
-from specviz.setup import catalog
+from specviz.setup.builder import Builder
 from tests.toys import TOKENIZER, toy_target
 
 TOY = Settings(target="toy", draft="none", max_tokens=16)
@@ -42,7 +42,7 @@ def plan(**changes: object) -> SweepPlan:
 
 
 def run(bench: Bench, **changes: object) -> Bench:
-    list(Sweep(bench, catalog.Builder({}).build, **changes).run())  # type: ignore[arg-type]
+    list(Sweep(bench, Builder({}).build, **changes).run())  # type: ignore[arg-type]
     return bench
 
 
@@ -119,7 +119,7 @@ def test_a_conversation_that_does_not_fit_is_left_out_by_its_reason() -> None:
 
 def test_a_prediction_follows_the_same_conversation() -> None:
     bench = run(new_bench(plan(), TURNS))
-    found = predict(plan(), TURNS, catalog.Builder({}).build)
+    found = predict(plan(), TURNS, Builder({}).build)
     measured = {(r.cell.draft, r.cell.k): r.tokens_per_round for r in rows_of(bench) if r.cell.baseline is None}
     assert {(r.draft, r.k): r.tokens_per_round for r in found.rows} == pytest.approx(measured)
 

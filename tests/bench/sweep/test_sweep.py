@@ -18,7 +18,7 @@ from specviz.core.errors import PairingError, SettingsError, StoppedError
 from specviz.core.pair import Pair
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
-from specviz.setup import catalog
+from specviz.setup.builder import Builder
 
 TOY = Settings(target="toy", draft="none", max_tokens=24)
 PROMPTS = tuple(BenchPrompt(f"p/{i}", "even" if i % 2 == 0 else "odd", f"the draft {i}") for i in range(4))
@@ -29,7 +29,7 @@ def plan(**changes: object) -> SweepPlan:
 
 
 def run(bench: Bench, **changes: object) -> Bench:
-    list(Sweep(bench, catalog.Builder({}).build, **changes).run())  # type: ignore[arg-type]
+    list(Sweep(bench, Builder({}).build, **changes).run())  # type: ignore[arg-type]
     return bench
 
 
@@ -86,7 +86,7 @@ def test_first_rounds_are_in_no_rate_and_the_split_adds_up() -> None:
 def test_cancelled_and_resumed_it_has_what_an_uninterrupted_one_has(stop_after: int) -> None:
     whole = run(new_bench(plan(), PROMPTS))
     bench = new_bench(plan(), PROMPTS)
-    sweep = Sweep(bench, catalog.Builder({}).build, Wait(cancelled=lambda: len(bench.trials) >= stop_after))
+    sweep = Sweep(bench, Builder({}).build, Wait(cancelled=lambda: len(bench.trials) >= stop_after))
     list(sweep.run())
     assert len(bench.trials) == stop_after and bench.missing == bench.total - stop_after
     resumed = Bench.from_json(bench.to_json())
@@ -95,7 +95,7 @@ def test_cancelled_and_resumed_it_has_what_an_uninterrupted_one_has(stop_after: 
 
 
 def test_a_run_that_is_cancelled_is_not_counted() -> None:
-    pair = catalog.Builder({}).build(dataclasses.replace(TOY, draft="toy"))
+    pair = Builder({}).build(dataclasses.replace(TOY, draft="toy"))
     ids = pair.target.tokenizer.encode("the draft")
     calls = iter([False, False, True])
     cell = plan().cells()[1]
@@ -124,7 +124,7 @@ def test_a_draft_that_cannot_be_opened_does_not_affect_the_others() -> None:
     def build(settings: Settings) -> Pair:
         if settings.draft == "toy":
             raise PairingError("It does not fit.", "Take another.")
-        return catalog.Builder({}).build(settings)
+        return Builder({}).build(settings)
 
     bench = new_bench(plan(), PROMPTS)
     list(Sweep(bench, build).run())
@@ -145,7 +145,7 @@ def test_failed_cells_are_tried_again_when_a_sweep_is_resumed() -> None:
     def build(settings: Settings) -> Pair:
         if down[0] and settings.draft == "toy":
             raise PairingError("The server is down.")
-        return catalog.Builder({}).build(settings)
+        return Builder({}).build(settings)
 
     bench = new_bench(plan(), PROMPTS)
     list(Sweep(bench, build).run())
@@ -206,7 +206,7 @@ def test_none_among_the_drafts_is_the_baseline() -> None:
 
 def test_a_remote_pair_is_opened_per_temperature_and_rule_and_a_local_one_once() -> None:
     opened: list[Settings] = []
-    build: Callable[[Settings], Pair] = catalog.Builder({}).build
+    build: Callable[[Settings], Pair] = Builder({}).build
 
     def counting(settings: Settings) -> Pair:
         opened.append(settings)

@@ -13,7 +13,7 @@ from specviz.bench.sweep.sweep import Sweep, baselines_of, new_bench
 from specviz.core.decoding import autoregressive
 from specviz.core.events import Done
 from specviz.core.settings import Settings
-from specviz.setup import catalog
+from specviz.setup.builder import Builder
 from tests.browser.servers import Toy, serve
 from tests.toys import TOKENIZER, toy_target
 
@@ -36,7 +36,7 @@ def sweep(
         )
         plan = SweepPlan(settings, ("toy", "ngram"), (2,), temperatures, baselines=baselines_of(settings))
         bench = new_bench(plan, prompts)
-        list(Sweep(bench, catalog.Builder({"TARGET_BASE_URL": url}).build).run())
+        list(Sweep(bench, Builder({"TARGET_BASE_URL": url}).build).run())
     return bench
 
 

@@ -24,7 +24,8 @@ from specviz.core.settings import Settings
 from specviz.host.models import ModelHost
 from specviz.host.run import Run
 from specviz.record.state import RunState
-from specviz.setup import catalog
+from specviz.setup import catalog, validation
+from specviz.setup.builder import Builder
 from specviz.ui import live, run_view
 from specviz.ui.live_view import LiveView
 from specviz.views import text, words
@@ -53,7 +54,7 @@ class PacedTarget:
         return self._target.verify(*asked)
 
 
-class PacedBuilder(catalog.Builder):
+class PacedBuilder(Builder):
     def build(self, settings: Settings, *asked: Any) -> Pair:
         pair = super().build(settings, *asked)
         return replace(pair, target=PacedTarget(pair.target)) if settings.target == "toy" else pair
@@ -72,7 +73,7 @@ class MeasuredHost:
     """Starts what the recipe in the prompt says."""
 
     def __init__(self) -> None:
-        self.models = ModelHost(PacedBuilder, catalog.check)
+        self.models = ModelHost(PacedBuilder, validation.check)
 
     def start(self, settings: Settings, prompt: str, key: Secret | None = None) -> Run:
         recipe = Recipe.of(prompt)

@@ -14,7 +14,7 @@ from specviz.core.prompt import prepare
 from specviz.core.rounds import Candidate, Round, Verdict
 from specviz.core.sampling import Logits
 from specviz.core.settings import Rule, Sampling, Settings
-from specviz.setup.catalog import Builder
+from specviz.setup.builder import Builder
 from specviz.targets.completions.server import Server
 from specviz.targets.completions.values import Findings
 from specviz.targets.completions.ways import scoring
