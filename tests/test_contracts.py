@@ -40,10 +40,10 @@ RULES = {
         r"""(startswith|removeprefix|partition|split)\(\(?['"](openai|local|model|verifier|ngram|toy)\b""",
         ("core/names.py", "engines/mlx/convert.py", "core/provenance.py"),
     ),
-    "no way means that the target is in this process": (r"""way\b.*==\s*'rows'|way='rows'""", ("core/events.py",)),
+    "no way means that the target is in this process": (r"""way\b.*==\s*'rows'|way='rows'""", ("core/event_json.py",)),
     "the kind of a baseline is recorded, not told by its speed": (
         r"baseline_tps\s*==|==\s*\S*per_call_tps",
-        ("core/events.py",),
+        ("core/event_json.py",),
     ),
     "streams of randomness are opened in core/noise.py": (
         r"np\.random\.(Generator\(|Philox|PCG64)",

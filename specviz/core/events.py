@@ -1,4 +1,4 @@
-"""The events of a run, as frozen values with a JSON form.
+"""The events of a run, as frozen values. Their JSON form is in `event_json`.
 
 `draft_token`, `verify_result`, `metrics`, `done` and `error` keep the names and fields of SpeculatoViz's protocol
 and add to them. Pages, replay, benchmark and CLI read only these events. Probabilities `p`, `q` and `acceptance_prob`
@@ -8,21 +8,16 @@ None means "unknown" and is shown as n/a, never as 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from math import inf
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from specviz.core import codec
 from specviz.core.codec import Amount, Count, Index, Position, Share, TokenId
-from specviz.core.errors import SpecvizError, TraceError
+from specviz.core.errors import SpecvizError
+from specviz.core.guarantee import Guarantee
 from specviz.core.known import sum_known
 from specviz.core.names import Place
 from specviz.core.packed import packed
-
-#: From best to worst.
-GuaranteeKind = Literal["EXACT", "BOUNDED", "LOSSY", "UNKNOWN"]
-_GUARANTEES: dict[str, GuaranteeKind] = {kind: kind for kind in get_args(GuaranteeKind)}
 
 #: How a completions target is verified. scoring: the server scores the draft tokens. prefixes: it takes the block's
 #: prefixes in one call and generates one token after each. generating: it generates without seeing the draft.
@@ -49,42 +44,6 @@ class Weighed(NamedTuple):
     token: str
     p: Share | None
     q: Share | None
-
-
-@dataclass(frozen=True, slots=True)
-class Guarantee:
-    """How far the output distribution is the target's own.
-
-    Attributes:
-        kind: EXACT, BOUNDED (total variation per token at most `epsilon`), LOSSY or UNKNOWN.
-        reason: why, in one sentence for the user.
-    """
-
-    kind: GuaranteeKind
-    reason: str
-    epsilon: Share | None = None
-
-    def __str__(self) -> str:
-        return f"BOUNDED({self.epsilon:.2g})" if self.kind == "BOUNDED" else self.kind
-
-    @classmethod
-    def parse(cls, text: str) -> Guarantee:
-        """The inverse of `str`, without the reason. Any other text is UNKNOWN."""
-        kind, _, epsilon = text.rstrip(")").partition("(")
-        try:
-            return cls(_GUARANTEES[kind], "", float(epsilon) if epsilon else None)
-        except (KeyError, ValueError):
-            return cls("UNKNOWN", "")
-
-
-def badness(guarantee: Guarantee) -> tuple[int, float]:
-    """Sort key; larger is worse: EXACT, BOUNDED by its epsilon, LOSSY, UNKNOWN."""
-    return tuple(_GUARANTEES).index(guarantee.kind), guarantee.epsilon or 0.0
-
-
-def worst(one: Guarantee, *others: Guarantee | None) -> Guarantee:
-    """The worst of some guarantees, the first on a tie."""
-    return max([one, *(g for g in others if g is not None)], key=badness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,76 +287,3 @@ class Error:
 
 
 Event = RunStarted | DraftToken | VerifyResult | Metrics | Done | Error
-_KINDS: dict[str, type[Any]] = {k.type: k for k in (RunStarted, DraftToken, VerifyResult, Metrics, Done, Error)}
-
-#: Fields whose JSON form is not msgspec's own: bytes are hexadecimal, and the log-probability of an impossible token is
-#: -inf, which JSON cannot represent as a number.
-_BYTES = ("token_bytes", "final_token_bytes")
-_LOGPROBS = ("logprob", "draft_logprob", "target_logprob", "final_logprob")
-_IMPOSSIBLE = "-inf"
-
-
-def to_json(event: Event) -> dict[str, Any]:
-    """The event as JSON-ready data: its type, then its fields. `from_json` returns an equal event."""
-    data: dict[str, Any] = {"type": event.type} | codec.to_json(event)
-    for name in _BYTES:
-        if data.get(name) is not None:
-            data[name] = data[name].hex()
-    for name in _LOGPROBS:
-        if data.get(name) == -inf:
-            data[name] = _IMPOSSIBLE
-    if any(row[2] == -inf for row in data.get("top_tokens", ())):
-        data["top_tokens"] = [
-            (*row[:2], _IMPOSSIBLE if row[2] == -inf else row[2], row[3]) for row in data["top_tokens"]
-        ]
-    return data
-
-
-def from_json(data: Mapping[str, Any]) -> Event:
-    """The inverse of `to_json`. Unknown fields, from a newer version, are ignored.
-
-    Raises:
-        TraceError: unknown type, or a field is missing, malformed or out of range.
-    """
-    kind = _KINDS.get(str(data.get("type")))
-    if kind is None:
-        raise TraceError(f"Unknown event type {data.get('type')!r}.", "It may come from a newer specviz.")
-    try:
-        event: Event = codec.from_json(_with_numbers(_as_today(data)), kind)
-    except (TypeError, ValueError, IndexError) as exc:
-        raise TraceError(f"A {kind.type} event is malformed: {exc}.", "The recording is damaged there.") from exc
-    return event
-
-
-def _with_numbers(data: dict[str, Any]) -> dict[str, Any]:
-    """Convert bytes and -inf back from their JSON form."""
-    for name in _BYTES:
-        if data.get(name) is not None:
-            data[name] = bytes.fromhex(data[name])
-    for name in _LOGPROBS:
-        if data.get(name) == _IMPOSSIBLE:
-            data[name] = -inf
-    rows = data.get("top_tokens", ())
-    if any(row[2] == _IMPOSSIBLE for row in rows):
-        data["top_tokens"] = [[*row[:2], -inf if row[2] == _IMPOSSIBLE else row[2], *row[3:]] for row in rows]
-    return data
-
-
-def _as_today(data: Mapping[str, Any]) -> dict[str, Any]:
-    """An event of specviz 0.1 or 0.2 with the fields that it would have today.
-
-    These versions wrote "rows" as the way of an in-process target. They did not record the kind of a baseline; it is
-    derived from the speeds: when the stream of a server could not be counted, both speeds were the same.
-    """
-    today = dict(data)
-    if "candidates" in today:
-        today.setdefault("weighed", today.pop("candidates"))
-    if today["type"] == RunStarted.type and "place" not in today:
-        way, plain = today.get("way", "rows"), today.get("baseline_tps")
-        here = way == "rows"
-        today["place"], today["way"] = ("here", None) if here else ("completions", way)
-        kind: BaselineKind = (
-            "separate_run" if here else "per_call" if plain == today.get("per_call_tps") else "streaming"
-        )
-        today["baseline_kind"] = None if plain is None else kind
-    return today

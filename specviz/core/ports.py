@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from specviz.core.events import Guarantee, Way
+from specviz.core.events import Way
+from specviz.core.guarantee import Guarantee
 from specviz.core.names import Place
 from specviz.core.noise import Noise
 from specviz.core.rounds import Draft, Round, Verdict

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from specviz.core.codec import Amount, Count, Position, Share, TokenId
-from specviz.core.events import Alternative, Guarantee, Weighed
+from specviz.core.events import Alternative, Weighed
+from specviz.core.guarantee import Guarantee
 from specviz.core.noise import Noise
 from specviz.core.sampling import Row, Status
 from specviz.core.settings import Rule, Sampling

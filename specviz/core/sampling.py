@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.errors import RunError
-from specviz.core.events import Guarantee
+from specviz.core.guarantee import Guarantee
 from specviz.core.settings import Rule, Sampling
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from specviz.core.events import Guarantee, Metrics, TimeSplit
+from specviz.core.events import Metrics, TimeSplit
+from specviz.core.guarantee import Guarantee
 from specviz.core.rounds import Verdict
 
 #: Number of rounds in the recent rates and means.

@@ -11,7 +11,8 @@ from contextlib import closing
 from specviz.core import session
 from specviz.core.baseline import Baselines
 from specviz.core.connection import Secret
-from specviz.core.events import Done, DraftToken, Error, Event, Guarantee, Metrics, TimeSplit, VerifyResult
+from specviz.core.events import Done, DraftToken, Error, Event, Metrics, TimeSplit, VerifyResult
+from specviz.core.guarantee import Guarantee
 from specviz.core.pair import PairBuilder
 from specviz.core.settings import Settings
 from specviz.host.job import Job, Queue

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from specviz.core import baseline, session
 from specviz.core.errors import StoppedError
-from specviz.core.events import Guarantee, Way
+from specviz.core.events import Way
+from specviz.core.guarantee import Guarantee
 from specviz.core.noise import Noise
 from specviz.core.ports import Drafter, Streaming, Target
 from specviz.core.prompt import prepare

@@ -18,12 +18,12 @@ from specviz.core.events import (
     Error,
     Event,
     FinishReason,
-    Guarantee,
     Metrics,
     RunStarted,
     VerifyResult,
     Weighed,
 )
+from specviz.core.guarantee import Guarantee
 from specviz.core.known import sum_known
 
 NodeStatus = Literal["pending", "accepted", "rejected", "ignored", "resampled", "bonus"]

@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from specviz.core.errors import TraceError
-from specviz.core.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
+from specviz.core.event_json import from_json, to_json
+from specviz.core.events import Done, Error, Event, Metrics, RunStarted
 from specviz.core.provenance import machine, versions
 from specviz.core.secrets import Secrets
 from specviz.core.settings import Settings

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from specviz.core.connection import Secret
 from specviz.core.errors import IncapableError
-from specviz.core.events import Guarantee, Way
+from specviz.core.events import Way
+from specviz.core.guarantee import Guarantee
 from specviz.core.settings import Sampling, Settings
 from specviz.core.wait import Wait
 from specviz.setup.builder import probe_target

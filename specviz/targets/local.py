@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from specviz.core.alternatives import alternatives_of, weighed_of
-from specviz.core.events import Guarantee
+from specviz.core.guarantee import Guarantee
 from specviz.core.ports import Capabilities, Model, Scorer, Tokenizer
 from specviz.core.rounds import Decision, Round, Verdict
 from specviz.core.sampling import (

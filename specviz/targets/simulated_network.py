@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from specviz.core.errors import StoppedError
-from specviz.core.events import Guarantee
+from specviz.core.guarantee import Guarantee
 from specviz.core.ports import Target
 from specviz.core.rounds import Round, Verdict
 from specviz.core.settings import Rule, Sampling

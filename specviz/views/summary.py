@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from specviz.core.events import Guarantee, GuaranteeKind, Metrics
+from specviz.core.events import Metrics
+from specviz.core.guarantee import Guarantee, GuaranteeKind
 from specviz.core.settings import Settings
 from specviz.core.tally import WINDOW
 from specviz.record.state import Baseline, RunState

@@ -9,23 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz.core.errors import TraceError
+from specviz.core.event_json import from_json, to_json
 from specviz.core.events import (
     Alternative,
     Done,
     DraftToken,
     Error,
     Event,
-    Guarantee,
-    GuaranteeKind,
     Metrics,
     RunStarted,
     TimeSplit,
     VerifyResult,
     Weighed,
-    from_json,
-    to_json,
-    worst,
 )
+from specviz.core.guarantee import Guarantee, GuaranteeKind, worst
 
 logprob = st.floats(allow_nan=False, allow_infinity=False) | st.just(-math.inf)
 number = logprob | st.none()

@@ -19,7 +19,7 @@ import pytest
 
 from specviz.cli import main
 from specviz.core.connection import Secret
-from specviz.core.events import to_json
+from specviz.core.event_json import to_json
 from specviz.core.settings import Settings
 from specviz.core.wait import Wait
 from specviz.engines.toy import ToyScorer, ToyTokenizer

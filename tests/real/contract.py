@@ -13,7 +13,8 @@ from typing import Literal, Protocol
 import numpy as np
 
 from specviz.core.decoding import autoregressive, speculative
-from specviz.core.events import Done, Error, Event, GuaranteeKind, Metrics, VerifyResult, Way
+from specviz.core.events import Done, Error, Event, Metrics, VerifyResult, Way
+from specviz.core.guarantee import GuaranteeKind
 from specviz.core.noise import Noise
 from specviz.core.ports import Capabilities, Drafter, Target, Tokenizer
 from specviz.core.rounds import Draft

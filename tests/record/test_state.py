@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from specviz.core.decoding import speculative
-from specviz.core.events import BaselineKind, Guarantee, TimeSplit
+from specviz.core.events import BaselineKind, TimeSplit
+from specviz.core.guarantee import Guarantee
 from specviz.core.settings import Settings
 from specviz.core.tally import WINDOW, Tally, rate
 from specviz.record.state import RunState

@@ -15,7 +15,8 @@ import pytest
 
 from specviz.core.decoding import speculative
 from specviz.core.errors import TraceError
-from specviz.core.events import Done, Error, Event, Metrics, RunStarted, from_json, to_json
+from specviz.core.event_json import from_json, to_json
+from specviz.core.events import Done, Error, Event, Metrics, RunStarted
 from specviz.core.secrets import Secrets
 from specviz.core.settings import Settings
 from specviz.record import trace

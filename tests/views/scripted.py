@@ -11,13 +11,13 @@ from specviz.core.events import (
     Error,
     Event,
     FinishReason,
-    Guarantee,
     RunStarted,
     TimeSplit,
     VerifyResult,
     Way,
     Weighed,
 )
+from specviz.core.guarantee import Guarantee
 from specviz.core.rounds import Verdict
 from specviz.core.tally import Tally
 from specviz.record.state import RunState

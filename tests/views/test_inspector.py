@@ -16,7 +16,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from specviz.core.decoding import speculative
-from specviz.core.events import DraftToken, Event, VerifyResult, Way, from_json, to_json
+from specviz.core.event_json import from_json, to_json
+from specviz.core.events import DraftToken, Event, VerifyResult, Way
 from specviz.core.noise import Noise
 from specviz.core.ports import Drafter, Target
 from specviz.core.rounds import Draft

@@ -1,6 +1,6 @@
 import pytest
 
-from specviz.core.events import Guarantee
+from specviz.core.guarantee import Guarantee
 from specviz.core.settings import Settings
 from specviz.record.state import RunState
 from specviz.views import summary

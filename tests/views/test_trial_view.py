@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from specviz.core.events import Error, Guarantee
+from specviz.core.events import Error
+from specviz.core.guarantee import Guarantee
 from specviz.host.trial import TrialOutcome
 from specviz.targets.completions.values import Findings
 from specviz.views import trial

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from specviz.bench.statistics import Interval, bootstrap_ratio, bootstrap_share, mean, quartiles
 from specviz.bench.sweep.plan import Cell
 from specviz.bench.sweep.results import Bench, Failure, Trial
-from specviz.core.events import Guarantee, TimeSplit, worst
+from specviz.core.events import TimeSplit
+from specviz.core.guarantee import Guarantee, worst
 from specviz.core.known import sum_known
 from specviz.core.tally import rate
 

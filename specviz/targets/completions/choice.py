@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from specviz.core.errors import IncapableError
-from specviz.core.events import Guarantee, Way, badness, worst
+from specviz.core.events import Way
+from specviz.core.guarantee import Guarantee, badness, worst
 from specviz.core.sampling import promise
 from specviz.core.settings import Rule, Sampling, Verification
 from specviz.targets.completions.values import Findings

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from specviz.core.errors import LackingError, PairingError, RefusedError
-from specviz.core.events import Guarantee, Way, worst
+from specviz.core.events import Way
+from specviz.core.guarantee import Guarantee, worst
 from specviz.core.ports import Capabilities, Tokenizer
 from specviz.core.rounds import Round, Verdict
 from specviz.core.settings import Rule, Sampling, Verification

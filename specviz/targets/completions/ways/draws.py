@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from specviz.core.errors import AnswerError, LackingError
-from specviz.core.events import Guarantee
+from specviz.core.guarantee import Guarantee
 from specviz.core.ports import Tokenizer
 from specviz.core.rounds import Candidate, Decision, Verdict
 from specviz.targets.completions.reading.texts import token_of, written

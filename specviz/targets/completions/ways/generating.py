@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from specviz.core.events import Guarantee
+from specviz.core.guarantee import Guarantee
 from specviz.core.rounds import Candidate, Round
 from specviz.core.settings import Rule, Sampling
 from specviz.targets.completions.costs import Cost

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from specviz.core.errors import LackingError
-from specviz.core.events import Guarantee
+from specviz.core.guarantee import Guarantee
 from specviz.core.rounds import Round
 from specviz.targets.completions.costs import Cost
 from specviz.targets.completions.reading import answers

@@ -16,7 +16,8 @@ import numpy as np
 
 from specviz.core.alternatives import TOP, weighed_of
 from specviz.core.errors import AnswerError, IncapableError, LackingError
-from specviz.core.events import Alternative, Guarantee
+from specviz.core.events import Alternative
+from specviz.core.guarantee import Guarantee
 from specviz.core.ports import Tokenizer
 from specviz.core.rounds import Decision, Round, Verdict
 from specviz.core.sampling import Row, promise
