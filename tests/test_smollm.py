@@ -24,7 +24,7 @@ from tests.engines.tiny_distilled import write_tiny_distilled
 pytestmark = pytest.mark.smollm
 
 PROMPT = "Explain why the sky is blue."
-TOKENS = 64
+TOKENS = 40
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_greedy_text_is_mlx_lms_for_every_draft_and_k(builder: Builder, draft: s
 
 def test_the_shipped_draft_is_the_default_and_is_kept_often(builder: Builder) -> None:
     """On a prompt that is in no training text; `python -m specviz acceptance` measures it on eighty."""
-    ended = run(builder, Settings(max_tokens=TOKENS))
+    ended = run(builder, Settings(max_tokens=64))
     assert Settings().draft == "ngram+model:smollm2-draft"
     assert ended.total_accepted / ended.total_tested > 0.3
     assert ended.total_tokens / ended.total_rounds > 1.3

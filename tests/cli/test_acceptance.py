@@ -56,6 +56,8 @@ def test_what_acceptance_cannot_measure_is_exit_code_2(
 
 
 @pytest.mark.smollm
-def test_smollm_is_its_own_perfect_draft() -> None:
-    found = measure("model:smollm2-135m", "smollm2-135m", max_tokens=8, per_domain=1, temperatures=[0.8])
+def test_smollm_is_its_own_perfect_draft(tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"prompt": "Explain why the sky is blue."}\n{"prompt": "Write a poem about rain."}\n')
+    found = measure("model:smollm2-135m", "smollm2-135m", max_tokens=8, prompts=prompts, temperatures=[0.8])
     assert overall(found)[0.8] == pytest.approx(1.0, abs=1e-3)

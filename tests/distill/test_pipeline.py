@@ -21,6 +21,7 @@ from specviz.distill.writing import Learned, News, Wrote
 from specviz.setup.loading import load_draft
 from tests.distill.kill import RECIPE
 from tests.engines.tiny import write_tiny_model
+from tests.sample import sample
 
 ROOT = Path(__file__).parent.parent.parent
 SMALL = replace(RECIPE, tokens=3000, steps=4, bits=6)
@@ -40,22 +41,23 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("function", "n", "texts", "steps"),
-    [
-        ("specviz.distill.writing.save_shard", 1, 0, 0),  # before the held-out texts are kept
-        ("os.fsync", 2, 0, 0),  # while they are being kept
-        ("specviz.distill.workplace:Workplace.save_texts", 3, 96, 0),
-        ("os.replace", 3, 0, 0),  # a shard is written, but not yet renamed
-        ("specviz.distill.workplace.save_vocabulary", 1, None, 0),
-        ("specviz.distill.workplace:Workplace.vocabulary", 3, None, 0),
-        ("specviz.distill.train:Trainer.save", 7, None, 6),
-        ("specviz.distill.train.save", 5, None, 4),
-        ("specviz.distill.pipeline.score_texts", 1, None, 12),
-        ("specviz.distill.folder.check_folder", 1, None, 12),
-        ("specviz.distill.workplace:Workplace.remove", 1, None, 12),
-    ],
-)
+#: Function, its call, texts written and steps made by then (None: all texts).
+KILLS = [
+    ("specviz.distill.writing.save_shard", 1, 0, 0),  # before the held-out texts are kept
+    ("os.fsync", 2, 0, 0),  # while they are being kept
+    ("specviz.distill.workplace:Workplace.save_texts", 3, 96, 0),
+    ("os.replace", 3, 0, 0),  # a shard is written, but not yet renamed
+    ("specviz.distill.workplace.save_vocabulary", 1, None, 0),
+    ("specviz.distill.workplace:Workplace.vocabulary", 3, None, 0),
+    ("specviz.distill.train:Trainer.save", 7, None, 6),
+    ("specviz.distill.train.save", 5, None, 4),
+    ("specviz.distill.pipeline.score_texts", 1, None, 12),
+    ("specviz.distill.folder.check_folder", 1, None, 12),
+    ("specviz.distill.workplace:Workplace.remove", 1, None, 12),
+]
+
+
+@pytest.mark.parametrize(("function", "n", "texts", "steps"), sample(KILLS, 6))
 def test_a_run_killed_anywhere_ends_as_an_undisturbed_one(
     whole: Path, tmp_path: Path, function: str, n: int, texts: int | None, steps: int
 ) -> None:

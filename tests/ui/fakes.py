@@ -133,7 +133,7 @@ class FakeRun:
         self._computed: deque[Event] = deque()
         self._taken: list[Event] = []
         self._whole = 0
-        self.per_drain = 400 if prompt == "large" else 9
+        self.per_drain = {"large": 400, "endless": 9}.get(prompt, 40)
         self.done = False
 
     @property
