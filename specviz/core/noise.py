@@ -60,7 +60,9 @@ class Noise:
 
     def _stream(self, stream: int, b: int, a: int) -> np.random.Generator:
         counter = np.array((0, 0, b, a), dtype=np.uint64)
-        return np.random.Generator(np.random.Philox(_Key(self.seed, stream), counter=counter))  # type: ignore[arg-type]  # numpy documents ISeedSequence
+        # numpy documents any ISeedSequence as a seed; its types know SeedSequence only.
+        bits = np.random.Philox(_Key(self.seed, stream), counter=counter)  # type: ignore[arg-type]
+        return np.random.Generator(bits)
 
 
 class _Key(ISeedSequence):
