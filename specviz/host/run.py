@@ -117,6 +117,7 @@ class Run(Job):
                 if isinstance(event, Done) and event.finish_reason == "stopped" and not self.stopped:
                     event = self.abandoned()
                 if not self.put(event):
+                    self.put(self.abandoned())
                     return
             if not began:
                 self.put(self.ended_early())
@@ -128,12 +129,13 @@ class Run(Job):
     def put(self, event: Event) -> bool:
         """Queue one event, waiting while the queue is full; False when nobody drains the queue any more.
 
-        A stopped run does not wait: few events are left in its round. Secrets are removed here, since the key is
-        dropped at the end of the run and could not be removed from the events later.
+        A stopped run does not wait: few events are left in its round. The last event does not wait either, so that
+        every run ends with one. Secrets are removed here, since the key is dropped at the end of the run and could not
+        be removed from the events later.
         """
         if self._secrets:
             event = trace.without(event, self._secrets)
-        while self.full and not self._stop.wait(0.05):
+        while self.full and not isinstance(event, Done | Error) and not self._stop.wait(0.05):
             if self.cancelled():
                 return False
         if isinstance(event, Metrics):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,17 +159,26 @@ def parse(source: Iterable[str | bytes]) -> Recording:
     Raises:
         TraceError: see `read`.
     """
-    raw = [text.encode() if isinstance(text, str) else text for text in source if text.strip()]
+    encoded = (text.encode() if isinstance(text, str) else text for text in source)
+    raw = [(number, text) for number, text in enumerate(encoded, 1) if text.strip()]
     if not raw:
         raise TraceError("The trace is empty.", "The run was cut before its first line was written.")
-    head, *rest = (_load(text, number, last=number == len(raw)) for number, text in enumerate(raw, 1))
+    loaded = [(number, _load(text, number, last=number == raw[-1][0])) for number, text in raw]
+    head = loaded[0][1]
     if head is None or head.get("type") != "header":
         raise TraceError("This is not a specviz trace: the first line is not a header.", "Give a .jsonl trace file.")
     if not isinstance(head.get("schema"), int) or head["schema"] > SCHEMA:
         raise TraceError(
             f"The trace has schema {head.get('schema')!r}; this specviz reads up to {SCHEMA}.", "Update it."
         )
-    return Recording(head, tuple(from_json(data) for data in rest if data is not None))
+    return Recording(head, tuple(_event(data, number) for number, data in loaded[1:] if data is not None))
+
+
+def _event(data: Mapping[str, Any], number: int) -> Event:
+    try:
+        return from_json(data)
+    except TraceError as exc:
+        raise TraceError(f"Line {number} of the trace: {exc.message}", exc.remedy) from exc
 
 
 def _load(text: bytes, number: int, last: bool) -> dict[str, Any] | None:

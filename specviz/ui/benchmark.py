@@ -10,6 +10,7 @@ from specviz.ui.bench_form import bench_form
 from specviz.ui.bench_saved import show_saved
 from specviz.ui.bench_view import show_bench
 from specviz.ui.catalog import AppCatalog, Catalog
+from specviz.ui.keep_alive import keep_alive
 from specviz.ui.parts.libraries import load_plotly
 
 _WELCOME = """\
@@ -26,6 +27,8 @@ def show(catalog: Catalog | None = None) -> None:
     page.set_up("Benchmark")
     visit = session.visit()
     request = bench_form(catalog)
+    with st.container():
+        keep_alive(visit, "The run on the Live page goes on while you are here.")
     live = visit.bench is not None and visit.bench.live
     # Each in a container that always exists: elements after a growing one would be mounted again.
     with st.container():

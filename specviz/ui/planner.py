@@ -7,17 +7,16 @@ import streamlit as st
 from specviz.bench.planning.inputs import Measured
 from specviz.bench.planning.model import Against, Costs, PlannerResult, answer
 from specviz.ui import cards, page, session
+from specviz.ui.keep_alive import keep_alive
 from specviz.ui.parts.charts import show_row
 from specviz.ui.parts.libraries import load_plotly
 from specviz.ui.planner_costs import ask_bill, ask_costs
 from specviz.ui.planner_source import choose_source
-from specviz.ui.session import Visit
 from specviz.views import planner, words
 from specviz.views.planner import sentences
 from specviz.views.planner.frame import KS, baseline
 from specviz.views.planner.numbers import bill_cards, main_cards, table
 
-_POLL_S = 2.0
 _NO_MEASUREMENT = (
     "These numbers are assumptions. For measured ones, **run a prompt on the Live page** and come back: the run's "
     "acceptance, draft and verification times are used here. A saved benchmark of several drafts and K can be loaded "
@@ -30,7 +29,7 @@ def show() -> None:
     page.set_up("Planner")
     st.html(cards.STYLE)
     visit = session.visit()
-    _keep_alive(visit)
+    keep_alive(visit, "The run is still going: these are its numbers so far.")
     measured, tag = choose_source(visit)
     if measured is None:
         st.info("There are no measurements yet: choose another source at the left, or enter values by hand.")
@@ -70,23 +69,3 @@ def _charts(measured: Measured, costs: Costs, against: Against) -> None:
     args = (measured, costs, against)
     show_row("planner_maps", {"rtt_map": planner.rtt_map(*args), "draft_map": planner.draft_speed_map(*args)})
     show_row("planner_curves", {"speed_curve": planner.speed_curve(*args), "marginal": planner.marginal_bars(*args)})
-
-
-def _keep_alive(visit: Visit) -> None:
-    """Drain the visitor's run while the Planner is open; at its end draw the page again with all its numbers."""
-    run = visit.run
-    if run is None:
-        return
-    run.drain()
-    if run.done:
-        return
-
-    @st.fragment(run_every=_POLL_S)
-    def drained() -> None:
-        run.drain()
-        if run.done:
-            st.rerun()
-        st.caption("The run is still going: these are its numbers so far.")
-
-    with st.container():
-        drained()

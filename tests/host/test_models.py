@@ -224,6 +224,15 @@ def test_a_run_that_nobody_watches_ends_itself_and_says_so(hosts: Callable[..., 
     assert state.text, "what was decoded until then is kept"
 
 
+def test_an_abandoned_run_with_a_full_queue_ends_with_an_error_too(
+    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specviz.host.run._QUEUE_SIZE", 3)
+    run = hosts(Endless, abandoned_after_s=0.3).start(ENDLESS, "the")
+    assert run._finished.wait(10)
+    assert drained(run).state.error and run.state.error and run.state.error.kind == "Abandoned"
+
+
 def test_an_abandoned_load_is_not_said_to_be_stopped(hosts: Callable[..., ModelHost]) -> None:
     builder = Blocking()
     run = hosts(lambda: builder, abandoned_after_s=0.2).start(TOY, "the")

@@ -13,6 +13,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from specviz.bench.sweep.results import read
+from specviz.core.settings import Settings
+from specviz.ui import session
+from tests.ui.fakes import FakeRun
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "1_Benchmark.py")
 PATIENCE_S = 60.0
@@ -49,6 +52,18 @@ def _small(page: AppTest) -> None:
     page.slider(key="bench_per_domain").set_value(1)
     page.slider(key="bench_max_tokens").set_value(16)
     page.run()
+
+
+def test_a_run_goes_on_while_this_page_is_looked_at(page: AppTest) -> None:
+    run = FakeRun(Settings(target="toy", draft="toy"), "endless")
+    session.of(page.session_state["visit"]).run = run
+    page.run()
+    rounds = len(run.state.rounds)
+    page.run()
+    assert len(run.state.rounds) > rounds and "The run on the Live page goes on" in _said(page)
+    run.stop()
+    page.run()
+    assert run.done and "goes on" not in _said(page)
 
 
 def _until(page: AppTest, holds: Callable[[], bool]) -> None:
