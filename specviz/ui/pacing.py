@@ -12,13 +12,16 @@ from specviz.views.pacing import NAMES, PaceName
 
 _KEY = "pace"
 
+#: A click may reach the server with the request of another fragment, which runs its callback and does not draw it.
+_POLL_S = 1.0
+
 
 def show_pacing(visit: Visit) -> None:
     """Draw the choice of a pace and, during a run, Pause or Resume and Step."""
     if _KEY not in st.session_state:
         st.session_state[_KEY] = visit.pacing
 
-    @st.fragment
+    @st.fragment(run_every=_POLL_S if visit.live else None)
     def pacing() -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="pacing"):
             st.selectbox(

@@ -9,6 +9,10 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from specviz.ui import late_messages
+
+late_messages.install()
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
