@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,7 +44,9 @@ def _in_loop(story: Callable[[Any], Any], *, ended: bool) -> None:
     async def whole() -> None:
         await story(Session(_runner(ended=ended)))
 
-    asyncio.run(whole())
+    # In a thread of its own: Playwright's loop runs in the thread of the tests.
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(lambda: asyncio.run(whole())).result()
 
 
 def test_requests_wait_in_order_until_the_last_message_was_taken(started: list[str]) -> None:
