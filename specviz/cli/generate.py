@@ -35,6 +35,7 @@ from specviz.setup import validation
 from specviz.setup.builder import Builder
 from specviz.setup.environment import environment, secrets
 from specviz.views import words
+from specviz.views.speed import speed_word
 
 _HELP = """\
 Generate text for one prompt with a draft, and report the speed-up.
@@ -323,4 +324,4 @@ def _compared(data: dict[str, Any]) -> str:
 def _verdict(speedup: float | None, other: str) -> str:
     if speedup is None:
         return "speed-up n/a"
-    return f"{speedup:.2f} x" + (f", slower than {other}" if round(speedup, 2) < 1 else "")
+    return f"{speedup:.2f} x" + (f", slower than {other}" if speed_word(speedup) == "slower" else "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import repeat
 
 import numpy as np
 
@@ -54,7 +53,7 @@ def weighed_of(
     names = {a.token_id: a.token for a in (*target_best, *draft_best)}
     likely = [a.token_id for a in draft_best] or (best_of(q) if q else [])
     ids = list(dict.fromkeys((*decided, *(a.token_id for a in target_best), *likely)))
-    known = zip(ids, map(prob, ids), q.probs_of(ids) if q else repeat(None), strict=False)
+    known = zip(ids, map(prob, ids), q.probs_of(ids) if q else [None] * len(ids), strict=True)
     possible = [(i, p, qi) for i, p, qi in known if p != 0 or (qi or 0) > 0][:WEIGHED]
     return tuple(Weighed(i, names[i] if i in names else tokenizer.token_name(i), p, qi) for i, p, qi in possible)
 

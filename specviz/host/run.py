@@ -124,7 +124,10 @@ class Run(Job):
 
     def cancelled(self) -> bool:
         """Whether the run should end: it was stopped, or nobody drains its events any more."""
-        return self.stopped or self._clock() - self._drained_at > self._abandoned_after_s
+        return self.stopped or self._unwatched()
+
+    def _unwatched(self) -> bool:
+        return self._clock() - self._drained_at > self._abandoned_after_s
 
     def put(self, event: Event) -> bool:
         """Queue one event, waiting while the queue is full; False when nobody drains the queue any more.
@@ -136,7 +139,7 @@ class Run(Job):
         if self._secrets:
             event = trace.without(event, self._secrets)
         while self.full and not isinstance(event, Done | Error) and not self._stop.wait(0.05):
-            if self.cancelled():
+            if self._unwatched():
                 return False
         if isinstance(event, Metrics):
             self.rounds_computed += 1

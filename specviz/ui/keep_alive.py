@@ -1,4 +1,4 @@
-"""A run goes on while its visitor looks at another page than Live."""
+"""Keeps a run going while its visitor looks at another page than Live."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _POLL_S = 2.0
 
 
 def keep_alive(visit: Visit, caption: str) -> None:
-    """Drain the visitor's run, which ends when nobody does. At its end the page is drawn again.
+    """Drain the visitor's run: a run that nobody drains is ended. When it has ended, the page is drawn again.
 
     Args:
         caption: shown until then.

@@ -2,7 +2,7 @@
 
 A run of a script sends its messages to the event loop from a thread of its own. When the next request comes after that
 thread's last run, but before the loop has taken its messages, Streamlit makes a new thread and ignores whatever still
-comes from the old one. On a page that polls, a click could so take effect and its button still show the old label.
+comes from the old one. On a page that polls, a click could take effect while its button still showed the old label.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestTy
 #: Seconds between looks, and how many at most: a thread that is busy for longer is left to Streamlit.
 _LOOK_S, _LOOKS = 0.005, 400
 
-_request_rerun = AppSession.request_rerun
+_original = AppSession.request_rerun
 #: Requests that wait, in order, by session.
 _waiting: WeakKeyDictionary[AppSession, deque[Any]] = WeakKeyDictionary()
 
@@ -35,7 +35,7 @@ def request_rerun(self: AppSession, client_state: Any) -> None:
         _waiting[self] = deque([client_state])
         self._event_loop.call_later(_LOOK_S, _look, self, _LOOKS)
     else:
-        _request_rerun(self, client_state)
+        _original(self, client_state)
 
 
 def _has_messages_on_their_way(session: AppSession) -> bool:
@@ -49,4 +49,4 @@ def _look(session: AppSession, looks: int) -> None:
         session._event_loop.call_later(_LOOK_S, _look, session, looks - 1)
         return
     for client_state in _waiting.pop(session, ()):
-        _request_rerun(session, client_state)
+        _original(session, client_state)

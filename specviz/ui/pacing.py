@@ -12,7 +12,8 @@ from specviz.views.pacing import NAMES, PaceName
 
 _KEY = "pace"
 
-#: A click may reach the server with the request of another fragment, which runs its callback and does not draw it.
+#: A browser may send a click with the request of another fragment. Its callback then runs, but this fragment is not
+#: drawn, and its buttons show the old state until the next poll.
 _POLL_S = 1.0
 
 

@@ -80,8 +80,8 @@ class Visit:
         self.key_complaint: SettingsError | None = None
         self.bench: BenchJob | None = None
         self.opened: Bench | None = None
-        self._lock = threading.Lock()
         self.connected: Callable[[], bool] = lambda: True
+        self._lock = threading.Lock()
         self._left_at = -1.0
         self._refused: dict[str, tuple[str, Mapping[str, Any]]] = {}
         self._stepped_at = self._held_at = 0.0
@@ -301,7 +301,8 @@ def _connection() -> Callable[[], bool]:
     Polls do not tell: one that was under way when the connection was lost still runs after `Visit.left`.
     """
     running, runtime = get_script_run_ctx(), get_instance()
-    session_id = running.session_id if running is not None else ""
+    assert running is not None  # a page is drawn by a script
+    session_id = running.session_id
     return lambda: runtime.is_active_session(session_id)
 
 

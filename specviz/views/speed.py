@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from specviz.record.state import RunState
 from specviz.views import words
@@ -58,9 +59,12 @@ def _ratio(fast: float | None, slow: float | None) -> float | None:
     return fast / slow if fast and slow else None
 
 
+def speed_word(factor: float) -> Literal["slower", "as fast", "faster"]:
+    """A speed-up in a word. It agrees with the factor as it is shown, with two digits: 1.00 is neither."""
+    shown = round(factor, 2)
+    return "slower" if shown < 1 else "faster" if shown > 1 else "as fast"
+
+
 def compared(factor: float | None, other: str) -> str:
-    """A speed-up in words: faster, slower or as fast; empty where there is none."""
-    if factor is None:
-        return ""
-    verdict = "slower" if factor < 1 else "faster" if factor > 1 else "as fast"
-    return f"{words.number(factor)} × {other}: {verdict}"
+    """A speed-up with its word; empty where there is none."""
+    return "" if factor is None else f"{words.number(factor)} × {other}: {speed_word(factor)}"

@@ -12,7 +12,7 @@ from specviz.core.tally import WINDOW
 from specviz.record.state import Baseline, RunState
 from specviz.views import words
 from specviz.views.billing import billed_in_all, billed_parts
-from specviz.views.speed import is_remote, is_simulated, speeds
+from specviz.views.speed import is_remote, is_simulated, speed_word, speeds
 
 Tone = Literal["good", "bad", "neutral"]
 BadgeColour = Literal["green", "blue", "red", "gray"]
@@ -114,9 +114,9 @@ def _times(factor: float | None) -> str:
 def _compared(factor: float | None, other: str) -> tuple[Tone, str]:
     if factor is None:
         return "neutral", ""
-    if words.number(factor) == words.number(1.0):
-        return "neutral", f"as fast as {other}"
-    return ("bad", f"slower than {other}") if factor < 1 else ("good", f"faster than {other}")
+    word = speed_word(factor)
+    tones: dict[str, Tone] = {"slower": "bad", "as fast": "neutral", "faster": "good"}
+    return tones[word], f"{word} {'as' if word == 'as fast' else 'than'} {other}"
 
 
 def numbers(state: RunState, settings: Settings) -> list[Figure]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from specviz.cli import main, parser
+from specviz.cli.generate import _verdict
 from specviz.cli.terminal import ProgressLine, Utf8Stream, safe
 from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Progress
@@ -341,3 +342,11 @@ def test_a_network_that_cannot_be_is_exit_code_2(
 ) -> None:
     assert main(["generate", "--prompt", "hi", *TOY, *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [(0.994, "0.99 x, slower than streaming"), (0.997, "1.00 x"), (1.3, "1.30 x"), (None, "speed-up n/a")],
+)
+def test_slower_is_said_of_a_factor_that_is_shown_below_one(factor: float | None, said: str) -> None:
+    assert _verdict(factor, "streaming") == said

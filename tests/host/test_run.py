@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from specviz.core.events import DraftToken, Event, Metrics
@@ -74,6 +76,18 @@ def test_a_paused_run_that_is_looked_at_is_not_abandoned_and_one_that_is_not_is(
         assert not run.cancelled() and not run.state.nodes
     clock[0] += 10.5
     assert run.cancelled()
+
+
+def test_stop_between_two_looks_at_a_full_queue_is_not_abandonment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class StoppedMeanwhile(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            before = self.is_set()
+            self.set()
+            return before
+
+    monkeypatch.setattr("specviz.host.run._QUEUE_SIZE", 0)
+    run._stop = StoppedMeanwhile()
+    assert run.put(story().events[0]), "what a stopped run still computes is queued"
 
 
 @pytest.mark.parametrize("pace", [Pace(paused=True), Pace(0.5)])

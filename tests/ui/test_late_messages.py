@@ -36,7 +36,7 @@ def _runner(*, ended: bool) -> Any:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What reaches Streamlit's own code."""
     seen: list[str] = []
-    monkeypatch.setattr(late_messages, "_request_rerun", lambda session, state: seen.append(state))
+    monkeypatch.setattr(late_messages, "_original", lambda session, state: seen.append(state))
     return seen
 
 

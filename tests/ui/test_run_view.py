@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from specviz.ui import run_view
+from specviz.ui import pacing, run_view
 from tests.ui.fakes import SCENES
 from tests.ui.test_live_page import _components, _page, _run, _until_done, _visit
 
 
 @pytest.fixture
 def polls(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The poll intervals, in seconds, of the fragments that the last page run has declared."""
+    """The poll intervals, in seconds, of the fragments that the run's part of the page has declared."""
+    return _polls_of(run_view, monkeypatch)
+
+
+def _polls_of(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[float]:
     declared: list[float] = []
 
     def fragment(*, run_every: float | None) -> Callable[[Callable[[], None]], Callable[[], None]]:
@@ -29,7 +34,7 @@ def polls(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         def __getattr__(self, name: str) -> Any:
             return fragment if name == "fragment" else getattr(st, name)
 
-    monkeypatch.setattr(run_view, "st", Streamlit())
+    monkeypatch.setattr(module, "st", Streamlit())
     return declared
 
 
@@ -53,6 +58,19 @@ def test_during_the_baseline_the_page_polls_as_during_the_run_of_a_slow_target(
 def test_a_run_that_has_begun_is_polled_and_one_that_has_ended_is_not(polls: list[float]) -> None:
     page = _run(_page(), "talk")
     assert sorted(set(polls)) == [run_view.TREE_POLL_S, run_view.NUMBERS_POLL_S, run_view.CHARTS_POLL_S]
+    page = _until_done(page)
+    polls.clear()
+    page.run()
+    assert polls == []
+
+
+def test_the_buttons_of_a_run_are_drawn_again_as_long_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A click that was sent with another fragment's request runs its callback and draws nothing here."""
+    polls = _polls_of(pacing, monkeypatch)
+    page = _page()
+    assert polls == []
+    page = _run(page, "talk")
+    assert pacing._POLL_S in polls
     page = _until_done(page)
     polls.clear()
     page.run()

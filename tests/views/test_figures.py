@@ -136,6 +136,15 @@ def test_a_run_slower_than_plain_decoding_is_red_and_said_in_words():
     assert slow.words.endswith("slower")
 
 
+@pytest.mark.parametrize(
+    ("baseline_tps", "word"), [(39.9, "as fast"), (40.1, "as fast"), (40.4, "slower"), (39.6, "faster")]
+)
+def test_the_word_agrees_with_the_factor_that_is_shown(baseline_tps: float, word: str):
+    chart = figures.speed_bars(Story(baseline_tps).round(["a"], 1, "b").round(["a"], 1, "b").state())
+    shown = {"as fast": "1.00", "slower": "0.99", "faster": "1.01"}[word]
+    assert chart.note == f"{shown} × plain decoding: {word}" and chart.bad == (word == "slower")
+
+
 def test_a_remote_run_is_compared_with_both_baselines():
     bars = figures.speed_bars(_remote()).data[0]
     assert dict(zip(bars["y"], bars["x"], strict=True)) == {

@@ -6,7 +6,7 @@ from specviz.record.state import RunState
 from specviz.views import words
 from specviz.views.figures.frame import Chart, axis, label, layout, plain, show_not_known
 from specviz.views.palette import BAD, GOOD, NEUTRAL
-from specviz.views.speed import compared, is_remote, speeds
+from specviz.views.speed import compared, is_remote, speed_word, speeds
 
 SPECULATIVE = "speculative"
 
@@ -24,7 +24,7 @@ def speed_bars(state: RunState) -> Chart:
     """Tokens per second with speculation and without; a bar is missing where its number is not known."""
     speed = speeds(state)
     rows = [*baselines(state), (SPECULATIVE, speed.speculative)]
-    slower = speed.speedup is not None and speed.speedup < 1
+    slower = speed.speedup is not None and speed_word(speed.speedup) == "slower"
     names = [_wrapped(name) for name, _ in rows]
     values = [None if value is None else round(value, 3) for _, value in rows]
     bars = {
