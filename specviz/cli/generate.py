@@ -267,7 +267,7 @@ def print_summary(state: RunState) -> None:
         f"(accepted {data['accepted']} of {data['tested']} tested, {data['drafted']} drafted)",
         f"accepted per round {figure(data['accepted_per_round'], '.3f')}, "
         f"tokens per round {figure(data['tokens_per_round'], '.3f')}",
-        *_remote_lines(data),
+        *_remote_lines(data, state),
         *_network_lines(data),
         f"{figure(data['tokens_per_second'], '.1f')} tokens/s over {_steady_tokens(state)} tokens, {_compared(data)}",
     ]
@@ -285,7 +285,7 @@ def _steady_tokens(state: RunState) -> int:
     return sum(r.emitted for r in state.rounds[1:])
 
 
-def _remote_lines(data: dict[str, Any]) -> list[str]:
+def _remote_lines(data: dict[str, Any], state: RunState) -> list[str]:
     """How a completions target verified, its requests, and its billed tokens."""
     if data["place"] != "completions":
         return []
@@ -295,7 +295,7 @@ def _remote_lines(data: dict[str, Any]) -> list[str]:
         for what, count in (("prompt", prompt), ("completion", completion))
     )
     requests = "n/a" if data["requests"] is None else f"{data['requests']:,}"
-    return [f"verified by {data['way']}, {requests} requests; billed tokens: {billed}"]
+    return [f"verified by {', then '.join(state.ways)}, {requests} requests; billed tokens: {billed}"]
 
 
 def _network_lines(data: dict[str, Any]) -> list[str]:

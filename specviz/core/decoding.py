@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from specviz.core.errors import SpecvizError, StoppedError
+from specviz.core.errors import ScoresError, SpecvizError, StoppedError
 from specviz.core.events import (
     BaselineKind,
     Done,
@@ -23,6 +24,7 @@ from specviz.core.events import (
     TimeSplit,
     VerifyResult,
 )
+from specviz.core.guarantee import NOTHING
 from specviz.core.names import NONE
 from specviz.core.noise import Noise
 from specviz.core.ports import Drafter, Target, Tokenizer
@@ -149,7 +151,8 @@ class _Loop:
 
                 began = self.clock()
                 try:
-                    verdict = target.verify(self._round(draft, number))
+                    with _named(f"The target {target.name}"):
+                        verdict = target.verify(self._round(draft, number))
                 except StoppedError:
                     self.finish = "stopped"
                     break
@@ -168,6 +171,7 @@ class _Loop:
                     guarantee=guarantee,
                     note=draft.note,
                     verdict=verdict,
+                    way=target.capabilities.way,
                 )
                 yield from watch.paused([*verified, metrics])
         except SpecvizError as exc:
@@ -186,7 +190,7 @@ class _Loop:
             tokens_per_second=tally.tokens_per_second,
             baseline_tps=self.plain.baseline_tps,
             speedup=tally.speedup,
-            guarantee=guarantee,
+            guarantee=guarantee if self.output else NOTHING,
             stop_string=self.stop_string,
         )
 
@@ -230,7 +234,8 @@ class _Loop:
     def _propose(self, k: int, number: int) -> Draft:
         if self.drafter is None or k < 1:
             return NO_DRAFT
-        return self.drafter.propose(self.context, k, self.settings.sampling, self._noise(number))
+        with _named(f"The draft {self.drafter.name}"):
+            return self.drafter.propose(self.context, k, self.settings.sampling, self._noise(number))
 
     def _round(self, draft: Draft, number: int) -> Round:
         return Round(
@@ -255,6 +260,15 @@ class _Loop:
         if self.finish is None and len(self.context) >= self.target.capabilities.max_context:
             self.finish = "context_full"
         return [_within(d, position < kept) for position, d in enumerate(verdict.decisions)], kept
+
+
+@contextmanager
+def _named(who: str) -> Iterator[None]:
+    """Names the model whose scores are no distribution: a row does not say whose it is."""
+    try:
+        yield
+    except ScoresError as exc:
+        raise ScoresError(exc.problem, who) from exc
 
 
 def _split(wall_ms: float, draft_ms: float, verdict: Verdict) -> TimeSplit:

@@ -17,6 +17,7 @@ SpecvizError
 │   └── IncapableError       it cannot do what the settings ask for
 ├── StoppedError             a wait was ended because the run was stopped
 └── RunError                 a run failed or cannot be started
+    └── ScoresError          a model in this process gave scores that are no distribution
 
 A message gives the rule and the value; `remedy` says what to do about it. Pages and the CLI show only these errors:
 any other exception is a bug and is reported as one.
@@ -129,3 +130,19 @@ class StoppedError(SpecvizError):
 
 class RunError(SpecvizError):
     """A run failed, or cannot be started."""
+
+
+class ScoresError(RunError):
+    """A row of scores is no distribution: nan, +inf, or nothing finite.
+
+    Args:
+        problem: what is wrong with the row.
+        who: the model that gave it, as the subject of a sentence.
+    """
+
+    def __init__(self, problem: str, who: str = "The model") -> None:
+        super().__init__(
+            f"{who} gave no usable scores: {problem}.",
+            "Its weights may be damaged, or overflow in low precision: pull the model again, or choose another.",
+        )
+        self.problem = problem

@@ -94,7 +94,7 @@ class RunStarted:
         baseline_kind: how `baseline_tps` was measured; None when it was not.
         place: where the target is. engine, precision, blas: the engine of an in-process target, its number format and
             its matrix library; empty when unknown.
-        way: how a completions target verifies; None for other targets.
+        way: how a completions target is to verify; None for other targets. See `Metrics.way` for how it did.
         simulated_rtt_ms: round trip of the network that was simulated in front of the target; 0 for none.
         simulated_jitter_ms: how far a single round trip could differ from that.
         versions: of the packages in `provenance.PACKAGES`, specviz and Python, by name.
@@ -215,6 +215,8 @@ class Metrics:
         note: a message of the drafter about this round, such as that its context is full; usually empty.
         requests: calls to the server in this round; billed_prompt_tokens, billed_completion_tokens: what the server
             counted for them; billed_tokens: their sum. None for an in-process target.
+        way: how a completions target verified this round: it changes where the server turns out to lack an ability.
+            None for other targets, and in recordings of specviz 0.2 and earlier.
     """
 
     type: ClassVar[str] = "metrics"
@@ -243,6 +245,7 @@ class Metrics:
     billed_prompt_tokens: Count | None = None
     billed_completion_tokens: Count | None = None
     k: Count | None = None
+    way: Way | None = None
 
 
 FinishReason = Literal["stop_token", "stop_string", "max_tokens", "context_full", "stopped"]

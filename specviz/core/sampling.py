@@ -14,6 +14,7 @@ arguments. A function that draws takes an open stream of `specviz.core.noise`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.core.errors import RunError
+from specviz.core.errors import ScoresError
 from specviz.core.guarantee import Guarantee
 from specviz.core.settings import Rule, Sampling
 
@@ -93,7 +94,7 @@ def to_probs(logits: Logits, sampling: Sampling) -> Floats:
         (V,) float64, sums to 1.
 
     Raises:
-        RunError: a logit is nan or +inf, or none is finite.
+        ScoresError: a logit is nan or +inf, or none is finite.
     """
     _check(logits)
     if sampling.temperature == 0:
@@ -124,12 +125,10 @@ def _best_first(logits: Logits) -> Ids:
 
 
 def _check(logits: Logits) -> None:
-    top = logits.max()
-    if not np.isfinite(top):
-        raise RunError(
-            "The model gave no usable scores: a logit is nan or +inf, or none is finite.",
-            "Its weights may be damaged, or overflow in low precision: pull the model again, or choose another.",
-        )
+    top = float(logits.max())
+    if math.isfinite(top):
+        return
+    raise ScoresError("a logit is nan" if math.isnan(top) else "a logit is +inf" if top > 0 else "every logit is -inf")
 
 
 def _keep_only(probs: Floats, kept: Ids) -> Floats:

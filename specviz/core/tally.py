@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from specviz.core.events import Metrics, TimeSplit
+from specviz.core.events import Metrics, TimeSplit, Way
 from specviz.core.guarantee import Guarantee
 from specviz.core.rounds import Verdict
 
@@ -42,7 +42,7 @@ class Tally:
 
     def add(
         self, *, drafted: int, tested: int, accepted: int, emitted: int, split: TimeSplit, guarantee: Guarantee,
-        note: str = "", verdict: Verdict | None = None, k: int | None = None,
+        note: str = "", verdict: Verdict | None = None, k: int | None = None, way: Way | None = None,
     ) -> Metrics:  # fmt: skip
         """Count one round and return its `Metrics`. `emitted` counts the tokens that remain after a stop.
 
@@ -87,6 +87,7 @@ class Tally:
             billed_prompt_tokens=cost.billed_prompt_tokens,
             billed_completion_tokens=cost.billed_completion_tokens,
             k=k,
+            way=way,
         )
 
     @property

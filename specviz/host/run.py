@@ -12,7 +12,7 @@ from specviz.core import session
 from specviz.core.baseline import Baselines
 from specviz.core.connection import Secret
 from specviz.core.events import Done, DraftToken, Error, Event, Metrics, TimeSplit, VerifyResult
-from specviz.core.guarantee import Guarantee
+from specviz.core.guarantee import NOTHING
 from specviz.core.pair import PairBuilder
 from specviz.core.settings import Settings
 from specviz.host.job import Job, Queue
@@ -153,7 +153,7 @@ class Run(Job):
         return Done(
             total_tokens=0, total_accepted=0, total_drafted=0, total_tested=0, total_rounds=0, generated_text="",
             token_ids=(), finish_reason="stopped", total=TimeSplit(), tokens_per_second=None, baseline_tps=None,
-            speedup=None, guarantee=Guarantee("UNKNOWN", "Stopped before the first token."),
+            speedup=None, guarantee=NOTHING,
         )  # fmt: skip
 
     def abandoned(self) -> Error:

@@ -21,9 +21,10 @@ from specviz.core.events import (
     Metrics,
     RunStarted,
     VerifyResult,
+    Way,
     Weighed,
 )
-from specviz.core.guarantee import Guarantee
+from specviz.core.guarantee import NOTHING, Guarantee
 from specviz.core.known import sum_known
 
 NodeStatus = Literal["pending", "accepted", "rejected", "ignored", "resampled", "bonus"]
@@ -143,7 +144,9 @@ class RunState:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """The guarantee for the output so far."""
+        """The guarantee for the output so far; before the first token, the one that the run begins with."""
+        if self.finished and not self.text:
+            return NOTHING
         last = self.done or self.latest or self.started
         return last.guarantee if last else None
 
@@ -164,6 +167,20 @@ class RunState:
             return "streaming" if started.baseline_kind == "streaming" else "one call per token"
         simulated = started is not None and started.simulated_rtt_ms > 0
         return "plain decoding without the network" if simulated else "plain decoding"
+
+    def way_of(self, number: int) -> Way | None:
+        """How a completions target verified a round, -1 for the last; for one that has not ended, as the one before.
+
+        None for other targets. A recording without the ways of its rounds has the one that the run began with.
+        """
+        known = self.rounds[min(number, len(self.rounds) - 1)].way if self.rounds else None
+        return known or (self.started.way if self.started else None)
+
+    @property
+    def ways(self) -> list[Way]:
+        """The ways of all rounds, each once, in order; before the first round, the one that the run begins with."""
+        every = map(self.way_of, range(len(self.rounds) or 1))
+        return list(dict.fromkeys(way for way in every if way is not None))
 
     def output_bytes(self) -> bytes:
         """The text so far as UTF-8; its end may be part of a character."""

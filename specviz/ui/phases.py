@@ -23,8 +23,8 @@ def show_header(run: Run) -> None:
     rule = summary.rule_in_force(run.settings, run.state)
     named = run.state.started or run.settings
     facts = f"rule **{words.escape_markdown(rule)}**, temperature **{run.settings.temperature:g}**"
-    if run.state.started and run.state.started.way:
-        facts += f" · **{words.escape_markdown(words.WAYS[run.state.started.way])}**"
+    if ways := summary.ways(run.state):
+        facts += f" · **{words.escape_markdown(ways)}**"
     target, draft = (words.escape_markdown(words.cut(name)) for name in (named.target, named.draft))
     pair = f"target **{target}**, draft **{draft}**"
     reason = words.escape_markdown(guarantee.reason) if guarantee else "The guarantee is known once the run has begun."

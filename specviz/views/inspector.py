@@ -18,7 +18,8 @@ _SIBLINGS = {"rejected": "The token drawn in its place", "resampled": "The rejec
 
 def detail(state: RunState, node_id: int) -> dict[str, Any]:
     """What the inspector shows of one node. All texts are plain text."""
-    node, terms = state.nodes[node_id], Terms.of(state)
+    node = state.nodes[node_id]
+    terms = Terms.of(state, node.round)
     made = table(state, node)
     return {
         "id": node.id,

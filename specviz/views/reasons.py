@@ -31,14 +31,13 @@ class Terms:
     full_rows: bool = True
 
     @classmethod
-    def of(cls, state: RunState) -> Terms:
-        """The terms of a run, from the settings in its first event."""
+    def of(cls, state: RunState, number: int) -> Terms:
+        """The terms of a round: the settings from the run's first event, and the way of the round."""
         started = state.started
         given = started.settings if started else {}
         rule = next((r for r in RULES if r == given.get("rule")), None)
-        way = started.way if started else None
         full_rows = started is None or started.place != "completions"
-        return cls(rule, _number(given.get("temperature")), _number(given.get("tau")), way, full_rows)
+        return cls(rule, _number(given.get("temperature")), _number(given.get("tau")), state.way_of(number), full_rows)
 
     @property
     def greedy(self) -> bool:
@@ -56,7 +55,7 @@ def why(state: RunState, node: Node, residual: float | None = None) -> str:
     Args:
         residual: of a resampled token, its probability in the residual; None where that is not known.
     """
-    terms = Terms.of(state)
+    terms = Terms.of(state, node.round)
     sibling = None if node.sibling is None else state.nodes[node.sibling]
     match node.status:
         case "pending":

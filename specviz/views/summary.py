@@ -51,9 +51,14 @@ def badge(guarantee: Guarantee | None) -> tuple[BadgeColour, str]:
 def rule_in_force(settings: Settings, state: RunState) -> str:
     """The rule, with a note where the server draws every token itself, so that draft tokens are matched with draws."""
     rule = settings.rule + (f" τ = {settings.tau:g}" if settings.rule == "threshold" else "")
-    own_draws = state.started is not None and state.started.way in ("prefixes", "generating")
+    own_draws = state.way_of(-1) in ("prefixes", "generating")
     samples = settings.temperature > 0 and settings.rule in ("probabilistic", "deterministic")
     return f"{rule} (matched with the server's draws)" if own_draws and samples else rule
+
+
+def ways(state: RunState) -> str:
+    """How a completions target verified, in order where that changed; empty for other targets."""
+    return ", then ".join(words.WAYS[way] for way in state.ways)
 
 
 def network(settings: Settings, state: RunState) -> str:

@@ -58,7 +58,7 @@ class Table:
 
 def table(state: RunState, node: Node) -> Table:
     """The table of the decision behind a node."""
-    terms = Terms.of(state)
+    terms = Terms.of(state, node.round)
     # A resampled token belongs to the decision about the rejected one.
     sibling = None if node.sibling is None else state.nodes[node.sibling]
     decided = sibling if node.status == "resampled" and sibling is not None else node

@@ -14,7 +14,7 @@ from specviz.core.events import Done, DraftToken, Error, Event, Metrics, RunStar
 from specviz.core.noise import Noise
 from specviz.core.ports import Drafter, Scorer, Target
 from specviz.core.rounds import Draft
-from specviz.core.sampling import Row
+from specviz.core.sampling import Logits, Row
 from specviz.core.settings import Sampling, Settings
 from specviz.drafters.combined import CombinedDrafter
 from specviz.drafters.model import ModelDrafter
@@ -478,3 +478,44 @@ def test_events_of_a_round_come_in_order() -> None:
     assert kinds[0] == "run_started" and kinds[-1] == "done"
     first = kinds[1 : kinds.index("metrics") + 1]
     assert first[:2] == ["draft_token"] * 2 and set(first[2:-1]) == {"verify_result"} and first[-1] == "metrics"
+
+
+class Broken(FixedScorer):
+    """Gives rows that are no distribution, from some call on."""
+
+    def __init__(self, value: float, after: int = 0) -> None:
+        super().__init__([0.25] * 4)
+        self.value, self.left = value, after
+
+    def score(self, token_ids: Sequence[int], rows: int) -> Logits:
+        self.left -= 1
+        sound = super().score(token_ids, rows)
+        return sound if self.left >= 0 else np.full_like(sound, self.value)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+@pytest.mark.parametrize(("value", "what"), [(np.nan, "nan"), (np.inf, "a logit is +inf"), (-np.inf, "every logit is")])
+@pytest.mark.parametrize("who", ["draft", "target"])
+def test_a_model_without_usable_scores_is_named(who: str, value: float, what: str, temperature: float) -> None:
+    """vllm#53029."""
+    broken, sound = Broken(value), FixedScorer([0.25] * 4)
+    drafter = ModelDrafter("small", broken if who == "draft" else sound, LetterTokenizer())
+    target = local_target("large", broken if who == "target" else sound, LetterTokenizer(), 4)
+    events = run(drafter, target, Settings(k=2, temperature=temperature), [0])
+    error, named = events[-1], {"draft": "The draft small ", "target": "The target large "}[who]
+    assert isinstance(error, Error) and error.message.startswith(named) and what in error.message
+    found = RunState().apply_all(events).guarantee
+    assert found is not None and found.kind == "UNKNOWN" and "No token" in found.reason
+
+
+def test_no_guarantee_stands_over_no_tokens() -> None:
+    events = list(speculative(toy_draft(), toy_target(), PROMPT, Settings(), cancelled=lambda: True))
+    assert done(events).total_tokens == 0 and done(events).guarantee.kind == "UNKNOWN"
+    begun = RunState().apply_all(events[:1])
+    assert begun.guarantee is not None and begun.guarantee.kind == "EXACT", "what a run begins with, until it ends"
+
+
+def test_a_model_that_breaks_later_leaves_the_guarantee_of_its_text() -> None:
+    target = local_target("large", Broken(np.nan, after=2), LetterTokenizer(), 4)
+    state = RunState().apply_all(run(fixed_draft([0.25] * 4), target, Settings(k=2, max_tokens=30), [0]))
+    assert state.error is not None and state.text and state.guarantee is not None and state.guarantee.kind == "EXACT"

@@ -222,4 +222,18 @@ def test_the_worst_guarantee_of_some_is_kept() -> None:
 def test_a_guarantee_is_read_from_its_text(kind: GuaranteeKind) -> None:
     assert Guarantee.parse(kind) == Guarantee(kind, "")
     assert Guarantee.parse("BOUNDED(0.0021)") == Guarantee("BOUNDED", "", 0.0021)
-    assert {Guarantee.parse(text).kind for text in ("", "SURE", "BOUNDED(x)")} == {"UNKNOWN"}
+    assert {Guarantee.parse(text).kind for text in ("", "SURE", "BOUNDED(x)", "BOUNDED(nan)", "BOUNDED(-1)")} == {
+        "UNKNOWN"
+    }
+
+
+@given(st.floats(0, 1))
+def test_a_bound_is_never_shown_below_its_value(epsilon: float) -> None:
+    shown = Guarantee.parse(str(Guarantee("BOUNDED", "", epsilon)))
+    assert shown.epsilon is not None and epsilon <= shown.epsilon <= 1
+    assert str(shown) == str(Guarantee("BOUNDED", "", epsilon)), "the text of what was read is the same"
+
+
+def test_a_bound_that_nobody_knows_is_the_worst_of_bounds() -> None:
+    found = worst(Guarantee.parse("BOUNDED(0.5)"), Guarantee.parse("BOUNDED"))
+    assert str(found) == "BOUNDED" and found.epsilon is None

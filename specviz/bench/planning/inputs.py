@@ -128,7 +128,7 @@ def from_run(state: RunState) -> Measured | None:
         per_call_ms=calls,
         rtt_ms=started.simulated_rtt_ms,
         network_included=started.place != "here",
-        way=started.way,
+        way=state.way_of(-1),
         prompt_tokens=len(started.prompt_ids) or None,
         output_tokens=len(state.text) or None,
     )

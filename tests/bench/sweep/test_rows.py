@@ -24,6 +24,7 @@ from specviz.cli import bench_report as report
 from specviz.core.errors import SettingsError
 from specviz.core.events import TimeSplit
 from specviz.core.settings import Settings
+from specviz.views.benchmark.table import records as table_on_page
 
 
 def trial(
@@ -181,7 +182,11 @@ def test_a_row_has_the_worst_guarantee_of_its_runs(guarantees: list[str], worst:
         dataclasses.replace(trial(1, i, tokens=11, rounds=5, accepted=6), guarantee=guarantee)
         for i, guarantee in enumerate(guarantees)
     ]
-    assert rows_of(bench(*runs))[1].guarantee == worst
+    rows = rows_of(bench(*runs))
+    assert rows[1].guarantee == worst
+    assert table_on_page(rows, 1)[1]["Promise"] == (worst or "n/a")
+    assert list(csv.DictReader(io.StringIO(to_csv(rows))))[1]["guarantee"] == worst
+    assert pq.read_table(io.BytesIO(to_parquet(rows))).to_pylist()[1]["guarantee"] == worst
 
 
 def test_csv_and_parquet_have_the_same_figures_and_no_formula() -> None:

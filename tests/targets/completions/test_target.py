@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import AnswerError, IncapableError, PairingError, RefusedError, UnreachableError
+from specviz.core.event_json import from_json, to_json
 from specviz.core.events import Done, Way
 from specviz.core.ports import Exchange, Target
 from specviz.core.settings import Rule, Sampling
 from specviz.drafters.model import ModelDrafter
 from specviz.engines.toy import ToyScorer
+from specviz.record import report
+from specviz.record.state import RunState
 from specviz.targets.completions.probe.probe import probe
+from specviz.views import summary
+from specviz.views.reasons import why
 from tests.targets.completions.remotes import (
     TOY,
     WAYS,
@@ -206,6 +211,28 @@ def test_a_server_that_cannot_after_all_is_asked_in_another_way(without: str, wa
     assert sum(m.requests or 0 for m in metrics(events)) == len(server.requests) - (without == "refuses")
     target.reset()
     assert target.capabilities.way == then
+
+
+def test_each_round_has_the_way_that_it_was_verified_in() -> None:
+    """A server that loses an ability during a run: what is said of a token follows the way of its round."""
+    server = toy("vllm")
+    target = remote_target(server, api=Sabotaged(server, "scores"))
+    events = run(DRAFT, target, PROMPT, k=4, max_tokens=30)
+    state = RunState().apply_all(events)
+    ways = [m.way for m in metrics(events)]
+    assert ways == sorted(ways, key=["scoring", "prefixes"].index) and set(ways) == {"scoring", "prefixes"}
+    assert state.ways == ["scoring", "prefixes"] and state.way_of(0) == "scoring" and state.way_of(-1) == "prefixes"
+    judged = {node.round: why(state, node) for node in state.nodes if node.status in ("accepted", "rejected")}
+    assert "most probable" in judged[0] and judged[max(judged)].startswith("The server's own token")
+    assert report.summary(state)["way"] == "prefixes"
+    assert summary.ways(state) == "scored by the server, then prefixes in one call"
+    assert [from_json(to_json(m)) for m in metrics(events)] == metrics(events)
+
+
+def test_a_recording_without_the_ways_of_its_rounds_has_that_of_its_start() -> None:
+    events = run(DRAFT, remote_target(toy("vllm")), PROMPT, k=4, max_tokens=9)
+    old = [{k: v for k, v in to_json(e).items() if k != "way" or e.type == "run_started"} for e in events]
+    assert RunState().apply_all(map(from_json, old)).ways == ["scoring"]
 
 
 def test_a_sampled_round_that_has_to_be_repeated_is_exact_no_more() -> None:

@@ -16,6 +16,7 @@ from specviz.targets.completions.reading import answers
 from specviz.targets.completions.values import Answer, Engine, Request, ScoredToken
 from specviz.targets.completions.wire import dialect
 from tests.targets.completions.mutations import mutate
+from tests.targets.completions.remotes import legacy as completion
 from tests.targets.completions.toyserver import ENGINES, ToyServer
 
 TABLE = [[0.1, 0.6, 0.3], [0.5, 0.25, 0.25], [0.2, 0.2, 0.6]]
@@ -499,3 +500,21 @@ def test_mutated_answers(name: str) -> None:
 def test_any_json_at_all(body: Any) -> None:
     with pytest.raises(AnswerError):
         answers.read(body, ECHO)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("place", ["own", "beside"])
+def test_a_log_probability_that_is_no_number_is_refused(value: float, place: str) -> None:
+    """vllm#53029."""
+    body = completion("a")
+    own, beside = (value, -0.5) if place == "own" else (-0.5, value)
+    logprobs = {"tokens": ["a"], "token_logprobs": [own], "top_logprobs": [{"a": own, "b": beside}]}
+    body["choices"][0]["logprobs"] = logprobs
+    with pytest.raises(AnswerError, match="cannot be used"):
+        answers.read(body, Request(("x",), top=2))
+
+
+@pytest.mark.parametrize(("choices", "said"), [(None, "got `null`"), ([], "0 choices, not 1"), ([None], "got `null`")])
+def test_an_answer_without_choices_is_refused(choices: Any, said: str) -> None:
+    with pytest.raises(AnswerError, match=said):
+        answers.read({**completion("a"), "choices": choices}, Request(("x",)))
