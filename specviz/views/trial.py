@@ -113,6 +113,7 @@ def findings(found: Any) -> list[tuple[str, str]]:
     rows = [
         ("Server", engine),
         ("Model", found.model or words.NOT_KNOWN),
+        *([("Answers as", found.answers_as)] if found.answers_as not in ("", found.model) else []),
         ("Context", f"{found.max_context:,} tokens" if found.max_context else words.NOT_KNOWN),
         ("Ways to verify", "; ".join(_ABLE[way] for way in found.ways)),
         ("Token ids", _both("accepted", found.ids_in, "returned", found.ids_out)),

@@ -1,6 +1,7 @@
 """`specviz doctor` against toy servers on the loopback."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,3 +101,19 @@ def test_the_draft_lends_its_tokenizer(capsys: pytest.CaptureFixture[str], monke
         monkeypatch.setenv("TARGET_MODEL", "toy")
         assert main(["doctor", "--tokenizer", "toy", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["target"] == "openai:toy"
+
+
+def test_another_model_than_was_asked_for_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """lmstudio-bug-tracker#619."""
+    toy = server()
+    real = toy.answer
+    toy.answer = lambda path, body: (200, {**real(path, body)[1], "model": "gemma-3-1b"})  # type: ignore[method-assign]
+    with serve(toy) as url:
+        assert doctor(url) == 0
+        out = capsys.readouterr().out
+        assert "Answers as" in out and "asked for the model toy and answers as gemma-3-1b" in out
+        generate = ["--prompt", " the", "--max-tokens", "3", "--no-baseline", "--temperature", "0"]
+        asked = ["--target", "openai:toy", "--base-url", url, "--tokenizer", "toy", "--draft", "toy"]
+        assert main(["generate", *asked, *generate, "--trace", "t.jsonl"]) == 0
+    assert "EXACT: " in (err := capsys.readouterr().err) and "answers as gemma-3-1b" in err
+    assert "answers as gemma-3-1b" in Path("t.jsonl").read_text()

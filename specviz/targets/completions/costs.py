@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from specviz.core.known import sum_known
+from specviz.targets.completions.reading.model_names import model_in
 from specviz.targets.completions.values import Answer, Completions, Engine, Piece, Reply, Request, Usage
 
 
@@ -53,16 +54,23 @@ class Cost:
 
 
 class Metered:
-    """Keeps the replies of an API, so that those count whose answer could not be used."""
+    """Keeps the replies of an API, so that those count whose answer could not be used.
+
+    Attributes:
+        models: every name under which the server has answered, in order.
+    """
 
     def __init__(self, api: Completions) -> None:
         self._api = api
         self.replies: list[Reply] = []
+        self.models: list[str] = []
 
     def complete(self, request: Request, *, engine: Engine = "") -> Reply:
         """The API's own call; its reply is kept."""
         reply = self._api.complete(request, engine=engine)
         self.replies.append(reply)
+        if (name := model_in(reply.body)) and name not in self.models:
+            self.models.append(name)
         return reply
 
     def stream(self, request: Request, *, engine: Engine = "") -> Iterator[Piece]:

@@ -15,6 +15,7 @@ from specviz.core.settings import Rule, Sampling, Verification
 from specviz.targets.completions.choice import choose
 from specviz.targets.completions.costs import Cost, Metered
 from specviz.targets.completions.owed import Owed, settle
+from specviz.targets.completions.reading.model_names import other_model
 from specviz.targets.completions.reading.texts import exact_text
 from specviz.targets.completions.server import Server
 from specviz.targets.completions.values import Completions, Findings, Prompt, Request
@@ -68,7 +69,8 @@ class RemoteTarget:
         self.name, self.tokenizer = name, tokenizer
         self._api, self._verification, self._forget = Metered(api), verification, forget
         self._findings = findings
-        self._notes: tuple[str, ...] = ()
+        other = other_model(findings.model, findings.answers_as)
+        self._notes: tuple[str, ...] = (other,) if other else ()
         way, _ = choose(findings, verification, sampling, rule, capabilities.vocab_size)
         self.capabilities = replace(capabilities, way=way)
         self._owed, self._count = Owed(), _Count()
@@ -163,12 +165,26 @@ class RemoteTarget:
                 self._demote(used, exc, round.sampling, round.rule)
                 lost += self._api.lost()
         judged = replace(judged, **_with(judged, lost))
-        return replace(judged, guarantee=worst(judged.guarantee, self._read_back(round.context_ids, judged)))
+        doubts = (self._read_back(round.context_ids, judged), self._changed())
+        return replace(judged, guarantee=worst(judged.guarantee, *doubts))
 
     @property
     def _server(self) -> Server:
         """With its abilities as far as they are known now."""
         return Server(self._api, self._findings, self.tokenizer, self._vocab_size, self.capabilities.stop_ids)
+
+    def _changed(self) -> Guarantee | None:
+        """Check that one model answers all the time: what was found out about another one does not hold for it."""
+        tested, answered = self._findings.answers_as, self._api.models
+        first, *others = dict.fromkeys([*([tested] if tested else []), *answered]) or ("",)
+        if not others:
+            return None
+        self._forget()
+        return Guarantee(
+            "UNKNOWN",
+            f"The server has answered as {first} and as {others[0]}: the text may be of both, and what was tested of "
+            "one does not hold for the other.",
+        )
 
     def _read_back(self, context: tuple[int, ...], judged: Judged) -> Guarantee | None:
         """Check that the server counts as many tokens in its own text as it generated; None where nothing is wrong.
@@ -218,7 +234,7 @@ class RemoteTarget:
         self.capabilities = replace(self.capabilities, way=now)
 
     def _noted(self, guarantee: Guarantee) -> Guarantee:
-        """With the notes about what failed during the run."""
+        """With the notes about the model that answers, and about what failed during the run."""
         missing = [note for note in self._notes if note not in guarantee.reason]
         return replace(guarantee, reason=" ".join([guarantee.reason, *missing]))
 

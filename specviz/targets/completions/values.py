@@ -173,7 +173,8 @@ class Findings:
     """What a server can do, as a few calls showed.
 
     Attributes:
-        engine, version, model: as the server names them. max_context: in tokens; None where it does not say.
+        engine, version: as the server names them. model: as it was asked for. answers_as: as the server's answers name
+            it; empty where they name none. max_context: in tokens; None where it does not say.
         ids_in: it takes token ids as a prompt, unchanged. ids_out: it gives the ids of what it generated.
         batch: it takes several prompts in one call. scores: it gives the log-probabilities of given tokens.
         top: how many of the most probable tokens per position it gives; 0 for none.
@@ -203,6 +204,7 @@ class Findings:
     latency_ms: float | None = None
     calls: int = 0
     notes: tuple[str, ...] = ()
+    answers_as: str = ""
 
     @property
     def ways(self) -> tuple[Way, ...]:

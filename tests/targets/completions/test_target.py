@@ -10,7 +10,7 @@ import pytest
 
 from specviz.core.errors import AnswerError, IncapableError, PairingError, RefusedError, UnreachableError
 from specviz.core.event_json import from_json, to_json
-from specviz.core.events import Done, Way
+from specviz.core.events import Done, RunStarted, Way
 from specviz.core.ports import Exchange, Target
 from specviz.core.settings import Rule, Sampling
 from specviz.drafters.model import ModelDrafter
@@ -18,7 +18,7 @@ from specviz.engines.toy import ToyScorer
 from specviz.record import report
 from specviz.record.state import RunState
 from specviz.targets.completions.probe.probe import probe
-from specviz.views import summary
+from specviz.views import summary, trial
 from specviz.views.reasons import why
 from tests.targets.completions.remotes import (
     TOY,
@@ -391,3 +391,59 @@ def test_reset_forgets_what_is_owed() -> None:
     assert target.verify(asked([9], [block(5)], Sampling(), Rule(), 0)).token_ids == (0,)
     target.reset()
     assert target.verify(asked([9, 0], [block(5)], Sampling(), Rule(), 0)).token_ids == (9,)
+
+
+class Renamed(InMemory):
+    """Answers under the names of some models, one after the other; the last one for the rest."""
+
+    def __init__(self, server: ToyServer, *names: str) -> None:
+        super().__init__(server)
+        self.names = list(names)
+
+    def complete(self, request, *, engine=""):  # type: ignore[no-untyped-def]
+        reply = super().complete(request, engine=engine)
+        name = self.names.pop(0) if len(self.names) > 1 else self.names[0]
+        return replace(reply, body={**reply.body, "model": name})
+
+
+@pytest.mark.parametrize("name", ["gemma-3-1b", "toy-2024-07-18", "toy:2", "other/toy2"])
+def test_a_server_that_answers_as_another_model_says_so(name: str) -> None:
+    """lmstudio-bug-tracker#619."""
+    server = toy("vllm")
+    found = probe(Renamed(server, name), "toy", TOY.encode, TOY.decode)
+    said = f"asked for the model toy and answers as {name}:"
+    assert found.answers_as == name and any(said in note for note in found.notes)
+    target = remote_target(server, api=Renamed(server, name), model="toy", answers_as=name)
+    events = run(DRAFT, target, PROMPT, k=4, max_tokens=9)
+    started = events[0]
+    assert (
+        isinstance(started, RunStarted) and said in started.guarantee.reason and said in done(events).guarantee.reason
+    )
+    assert done(events).guarantee.kind == "EXACT", "what it promises is about the model that answers"
+    assert dict(trial.findings(found))["Answers as"] == name
+
+
+@pytest.mark.parametrize("name", ["toy", "Toy", "an-org/toy", "/models/TOY"])
+def test_one_name_in_another_spelling_is_no_other_model(name: str) -> None:
+    server = toy("vllm")
+    found = probe(Renamed(server, name), "toy", TOY.encode, TOY.decode)
+    assert found.answers_as == name and not any("asked for" in note for note in found.notes)
+    target = remote_target(server, api=Renamed(server, name), model="toy", answers_as=name)
+    assert "asked for" not in done(run(DRAFT, target, PROMPT, k=4, max_tokens=9)).guarantee.reason
+
+
+@pytest.mark.parametrize("tested", ["toy", ""])
+def test_a_model_that_changes_during_a_run_leaves_no_promise(tested: str) -> None:
+    server, forgotten = toy("vllm"), list[int]()
+    api = Renamed(server, "toy", "toy", "gemma")
+    target = remote_target(server, api=api, answers_as=tested, forget=lambda: forgotten.append(1))
+    events = run(DRAFT, target, PROMPT, k=2, max_tokens=30)
+    kinds = [m.guarantee.kind for m in metrics(events)]
+    assert kinds[:2] == ["EXACT"] * 2 and set(kinds[2:]) == {"UNKNOWN"} and forgotten
+    assert "answered as toy and as gemma" in done(events).guarantee.reason
+
+
+def test_another_model_than_was_tested_leaves_no_promise() -> None:
+    server = toy("vllm")
+    target = remote_target(server, api=Renamed(server, "gemma"), answers_as="toy")
+    assert done(run(DRAFT, target, PROMPT, k=2, max_tokens=9)).guarantee.kind == "UNKNOWN"

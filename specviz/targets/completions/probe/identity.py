@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specviz.core.errors import AnswerError, RefusedError, RemoteError, UnreachableError
+from specviz.targets.completions.reading.model_names import plain_name, same_name
 from specviz.targets.completions.values import Completions, Engine
 
 _OWNERS: dict[str, Engine] = {
@@ -50,12 +51,14 @@ class Identity:
 
     Attributes:
         max_context: in tokens. calls: how many were needed.
+        others: the models that it lists, where the one that is asked for is not among them.
     """
 
     engine: Engine = ""
     version: str = ""
     max_context: int | None = None
     calls: int = 0
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{NAMES[self.engine]} {self.version}".rstrip()
@@ -69,7 +72,11 @@ def identify(api: Completions, model: str) -> Identity:
     Raises:
         RefusedError: the key is refused. UnreachableError: nothing answers, or the server is busy.
     """
-    card = _card(_fetched(api, "models"), model)
+    cards = _cards(_fetched(api, "models"))
+    # The first entry where the model is not listed under its name.
+    card = next((c for c in cards if c.get("id") == model), cards[0] if cards else {})
+    names = tuple(name for c in cards if (name := plain_name(c.get("id"))))
+    others = () if any(same_name(name, model) for name in names) else names
     engine = _OWNERS.get(str(card.get("owned_by", "")).strip().lower(), "")
     calls, version, context = 1, "", _context(card)
     for path, name in _VERSIONS.get(engine, ()):
@@ -80,7 +87,7 @@ def identify(api: Completions, model: str) -> Identity:
             context = _slot_context(found) or context
         if version:
             break
-    return Identity(engine, version, context, calls)
+    return Identity(engine, version, context, calls, others)
 
 
 def is_verdict(exc: RemoteError) -> bool:
@@ -102,11 +109,10 @@ def _fetched(api: Completions, path: str) -> Any:
         raise
 
 
-def _card(body: Any, model: str) -> Mapping[str, Any]:
-    """The model's entry in the list; the first entry where the model is not listed under its name."""
+def _cards(body: Any) -> list[Mapping[str, Any]]:
+    """The entries of the list of models."""
     listed = body.get("data") if isinstance(body, Mapping) else body
-    cards = [c for c in listed if isinstance(c, Mapping)] if isinstance(listed, list) else []
-    return next((c for c in cards if c.get("id") == model), cards[0] if cards else {})
+    return [c for c in listed if isinstance(c, Mapping)] if isinstance(listed, list) else []
 
 
 def _context(card: Mapping[str, Any]) -> int | None:

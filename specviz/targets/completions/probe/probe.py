@@ -17,6 +17,7 @@ from specviz.targets.completions.probe import evidence
 from specviz.targets.completions.probe.evidence import readable, reason, same_token
 from specviz.targets.completions.probe.identity import NAMES, Identity, identify, is_verdict
 from specviz.targets.completions.reading import answers
+from specviz.targets.completions.reading.model_names import model_in, other_model
 from specviz.targets.completions.values import (
     Answer,
     Choice,
@@ -43,6 +44,8 @@ _HOT = (2.0, 1.5)
 #: Top-k 1 counts as obeyed when chance gives the most probable tokens with at most this probability; tries at most.
 _CHANCE, _TRIES = 0.01, 4
 _NATIVE = ("sglang", "llamacpp")
+#: How many of the server's models are named where it does not list the requested one.
+_NAMES = 3
 #: mlx_lm.server (0.32.2) gets single texts only, and none that it may have cached: its generating thread ends at a list
 #: of prompts, and at a prompt whose every token is in its cache.
 _ONE_TEXT = ("mlx",)
@@ -139,18 +142,21 @@ class _Caller:
     Attributes:
         done: whether any completion came back.
         latency_ms: of the fastest one.
+        answers_as: the model that the last answer names.
     """
 
     def __init__(self, api: Completions, who: Identity) -> None:
         self._api, self.engine = api, who.engine
         self.calls, self.done = who.calls, False
         self.latency_ms: float | None = None
+        self.answers_as = ""
 
     def call(self, request: Request) -> Reply:
         """One call."""
         self.calls += 1
         reply = self._api.complete(request, engine=self.engine)
         self.done = True
+        self.answers_as = model_in(reply.body) or self.answers_as
         self.latency_ms = min(reply.call_ms, self.latency_ms or math.inf)
         return reply
 
@@ -192,6 +198,9 @@ class _Probe:
         self._caller, self._sample, self._model, self._who = caller, sample, model, who
         self._found = _Found()
         self._notes = [f"The server says that it is {who}."] if who.engine else ["The server does not say what it is."]
+        if who.others:
+            more = ", …" if len(who.others) > _NAMES else ""
+            self._notes.append(f"Its list of models has no {model}: it has {', '.join(who.others[:_NAMES])}{more}.")
 
     def findings(self) -> Findings:
         if not self._all_at_once():
@@ -203,6 +212,8 @@ class _Probe:
         same, bos = self._same_tokens()
         after, takes = self._hot()
         self._note_rest(ids_out)
+        if other := other_model(self._model, self._caller.answers_as):
+            self._notes.append(other)
         return Findings(
             engine=self._caller.engine,
             version=self._who.version or found.fingerprint,
@@ -220,6 +231,7 @@ class _Probe:
             latency_ms=self._caller.latency_ms,
             calls=self._caller.calls,
             notes=tuple(self._notes),
+            answers_as=self._caller.answers_as,
         )
 
     # What it accepts and returns.

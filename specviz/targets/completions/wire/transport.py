@@ -159,6 +159,9 @@ class HttpCompletions:
         (response,) = self._server.parts(lambda: [send()], attempt)
         body = self._server.json_in(response.content, attempt)
         self._check_error(body, attempt)
+        if isinstance(body, dict) and isinstance(body.get("model"), str):
+            # The only text of an answer that is shown as it is.
+            body["model"] = self._server.secrets.strike(body["model"])
         return body, {name: self._server.secrets.strike(value) for name, value in response.headers.items()}
 
     def _streamed(self, body: dict[str, Any]) -> Generator[Piece]:

@@ -363,3 +363,13 @@ def test_another_version_is_probed_again() -> None:
 
     newer = Newer(api.toy)
     assert cache.findings(newer, "http://127.0.0.1:1/v1", "toy", TOKENS).version == "9" and newer.requests
+
+
+def test_a_model_that_the_server_does_not_list_is_said() -> None:
+    api = server()
+    listed = [{"id": name, "owned_by": "vllm"} for name in ("a\x1b[31mb", "c", "d", "e")]
+    api.toy.get = lambda path: (200, {"data": listed})  # type: ignore[method-assign]
+    (note,) = [n for n in found(api).notes if "list of models" in n]
+    assert note == "Its list of models has no toy: it has a[31mb, c, d, ….", note
+    listed.append({"id": "an-org/Toy"})
+    assert not [n for n in found(api).notes if "list of models" in n]
