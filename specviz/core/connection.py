@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from specviz.core.address import is_this_machine, origin, without_secrets
 from specviz.core.errors import SettingsError
 from specviz.core.secrets import MARK, Secrets
-from specviz.core.settings import Settings, without_secrets
+from specviz.core.settings import Settings
 
 CEREBRAS_URL = "https://api.cerebras.ai/v1"
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,7 @@ def connection(settings: Settings, variables: Mapping[str, str], key: Secret | N
 def _key_for(shown: str, variables: Mapping[str, str]) -> str:
     """The environment's key for an address; empty when its keys are for other servers."""
     named, own = variables.get("TARGET_BASE_URL", "").strip(), variables.get("TARGET_API_KEY", "").strip()
-    if own and (_origin(without_secrets(named)) == _origin(shown) if named else urlsplit(shown).hostname in _LOOPBACK):
+    here = is_this_machine(urlsplit(shown).hostname)
+    if own and (origin(without_secrets(named)) == origin(shown) if named else here):
         return own
-    return variables.get("CEREBRAS_API_KEY", "").strip() if _origin(shown) == _origin(CEREBRAS_URL) else ""
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port
+    return variables.get("CEREBRAS_API_KEY", "").strip() if origin(shown) == origin(CEREBRAS_URL) else ""

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
+from specviz.core.address import without_secrets
 from specviz.core.errors import SettingsError
-from specviz.core.settings import without_secrets
 
 #: Replaces a secret.
 MARK = "[secret]"

@@ -11,10 +11,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, cast, get_args
-from urllib.parse import urlsplit, urlunsplit
 
 from msgspec import Meta
 
+from specviz.core.address import without_secrets
 from specviz.core.codec import Count, Share
 from specviz.core.errors import SettingsError
 from specviz.core.names import (
@@ -268,29 +268,6 @@ def _parse(name: str, text: str, variable: str) -> Any:
     if name == "draft":
         return draft_name(text)
     return text
-
-
-def without_secrets(url: str) -> str:
-    """A base URL without its possibly secret parts (user, password, query, fragment) and without a trailing slash.
-
-    Raises:
-        SettingsError: it is not an http or https URL.
-    """
-    if not url.strip():
-        return ""
-    try:
-        parts = urlsplit(url.strip())
-        port = f":{parts.port}" if parts.port is not None else ""
-    except ValueError:
-        parts, port = urlsplit(""), ""
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        # The message does not contain the text itself: a mistyped URL may still contain a key.
-        raise SettingsError(
-            "The base URL is not an http:// or https:// address.",
-            "Try http://127.0.0.1:8000/v1, or https://api.cerebras.ai/v1.",
-        )
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
 
 
 def is_text(text: str) -> bool:

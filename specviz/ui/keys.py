@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from specviz.core.address import without_secrets
 from specviz.core.connection import Secret
 from specviz.core.errors import SettingsError
-from specviz.core.settings import without_secrets
 
 LONGEST_BYTES = 512
 

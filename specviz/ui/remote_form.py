@@ -6,10 +6,11 @@ from typing import Any
 
 import streamlit as st
 
+from specviz.core.address import without_secrets
 from specviz.core.connection import connection
 from specviz.core.errors import SettingsError, SpecvizError
 from specviz.core.names import ANY_COMPLETIONS, completions_name, parse_target
-from specviz.core.settings import VERIFICATIONS, Settings, without_secrets
+from specviz.core.settings import VERIFICATIONS, Settings
 from specviz.setup.catalog import CatalogEntry
 from specviz.setup.environment import environment
 from specviz.ui import page

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
+from specviz.core.address import without_secrets
 from specviz.core.connection import Connection, Secret
 from specviz.core.errors import AnswerError, UnreachableError
-from specviz.core.settings import without_secrets
 from specviz.net.client import Attempt, ServerClient
 from specviz.net.faults import Fault
 from specviz.net.repeating import Backoff

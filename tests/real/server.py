@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from specviz.core.connection import Connection, Secret
 from specviz.core.ports import Target
-from specviz.core.settings import Settings, without_secrets
+from specviz.core.address import without_secrets
+from specviz.core.settings import Settings
 from specviz.setup.builder import Builder
 from specviz.targets.completions.probe.probe import probe
 from specviz.targets.completions.values import Completions, Findings

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from specviz.core.address import without_secrets
 from specviz.core.connection import Connection, Secret
 from specviz.core.errors import AnswerError, RefusedError, RemoteError, SettingsError, StoppedError, UnreachableError
-from specviz.core.settings import without_secrets
 from specviz.core.wait import Progress
 from specviz.net import client as net_client
 from specviz.net.repeating import Backoff
