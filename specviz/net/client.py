@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
 
 from specviz.core.connection import Connection, Secret
 from specviz.core.errors import SettingsError
+from specviz.core.secrets import Secrets
 from specviz.core.wait import OnProgress
 from specviz.net.address import authorization_of, below, query_of
 from specviz.net.faults import (
@@ -31,6 +34,7 @@ from specviz.net.faults import (
 from specviz.net.flight import Flight, Wires
 from specviz.net.redaction import LogRedactor, message_in
 from specviz.net.repeating import BACKOFF, Backoff, Repeating
+from specviz.net.route import answers, certificates, password_in, route_to
 
 T = TypeVar("T")
 #: For the code above, which knows no HTTP library.
@@ -77,7 +81,8 @@ class ServerClient:
     """One server: its httpx2 client, and calls over it that can be stopped and are repeated. `close` it after use.
 
     The key, or user and password of the URL, is added where a request leaves for the server's own address; the
-    libraries above never hold it. Redirects are not followed: a redirected POST would lose its body or its key.
+    libraries above never hold it. Redirects are not followed: a redirected POST would lose its body or its key. No
+    proxy is given what is secret: in plain http it could read it, and the client refuses.
 
     Args:
         connection: where the server is, and the key.
@@ -91,7 +96,7 @@ class ServerClient:
         secrets: to be struck out of every text of the server.
 
     Raises:
-        SettingsError: the key, the URL or a proxy cannot be used.
+        SettingsError: the key, the URL, a proxy or the certificates cannot be used.
     """
 
     def __init__(
@@ -104,11 +109,19 @@ class ServerClient:
         faults: Sequence[FaultRow] = (),
     ) -> None:
         self._connection, self._faults = connection, (*faults, *HTTP_FAULTS)
-        self.secrets = connection.secrets
+        self._route = route_to(connection.shown)
+        self.secrets = Secrets([connection.key.value, *password_in(self._route.proxy.value)], [connection.url.value])
         self._authorization, self._query = Secret(authorization_of(connection)), Secret(query_of(connection))
+        if self._route.forwarded and (self._authorization or self._query):
+            raise SettingsError(
+                f"The proxy {self._route.named} could read the key, or the query of the base URL, on their way to "
+                f"{self.address}: it is not https.",
+                f"Use an https:// address, or {self._route.around}.",
+            )
         self._repeating = Repeating(connection.patience_s, on_progress, cancelled, backoff)
         self._wires, self._local = Wires(), threading.local()
-        self._answered = False
+        self._answered, self._other = False, ""
+        self._has_asked = False
         self.http = self._http_client()
         self._origin = _origin(httpx2.URL(connection.shown))
         self._logs = LogRedactor(self.secrets)
@@ -118,6 +131,11 @@ class ServerClient:
     def address(self) -> str:
         """The base URL without secrets."""
         return self._connection.shown
+
+    @property
+    def where(self) -> str:
+        """The same, and the proxy before it, for messages."""
+        return self._route.where
 
     def url(self, path: str) -> str:
         """The URL of a path below the server's root, as "/version", or below the base URL, as "models"."""
@@ -164,13 +182,23 @@ class ServerClient:
     def circumstances(self, attempt: Attempt) -> Circumstances:
         """What a message about a fault of this attempt depends on."""
         return Circumstances(
-            address=self.address,
+            route=self._route,
             secrets=self.secrets,
             with_key=bool(self._authorization),
             connect_s=self._connection.connect_s,
             answered=self._answered,
             framed=is_framed(attempt.response),
+            other=self._other_scheme,
         )
+
+    def _other_scheme(self) -> str:
+        """The base URL with the other one of http and https, if the server answers there; asked once."""
+        if not (self._has_asked or self._route.proxy):
+            self._has_asked = True
+            scheme, rest = self.address.split("://", 1)
+            other = f"{'http' if scheme == 'https' else 'https'}://{rest}"
+            self._other = other if answers(other) else ""
+        return self._other
 
     def json_in(self, body: bytes, attempt: Attempt) -> Any:
         """A body that must be JSON.
@@ -185,27 +213,35 @@ class ServerClient:
         with suppress(ValueError, RecursionError):
             return json.loads(body)
         if body.lstrip()[:1] in (b"{", b"[") and not is_framed(attempt.response):
-            raise broken("broke off its answer", self.address)
+            raise broken("broke off its answer", self.where)
         text = message_in(body, self.secrets)
-        raise unusable("answered with something that is no JSON" + (f" ({text})" if text else ""), self.address)
+        said = f" ({text})" if text else ""
+        if body.lstrip()[:1] == b"<":
+            remedy = "Check the base URL; most end in /v1. A network that asks to sign in answers so for any server."
+            raise unusable(f"answered with a web page{said}, not with JSON", self.where, remedy)
+        raise unusable(f"answered with something that is no JSON{said}", self.where)
 
     def _check(self, attempt: Attempt) -> None:
         self._repeating.check_stop()
         if time.perf_counter() - attempt.since > self._connection.patience_s:
-            raise given_up(self._connection.patience_s, self.address)
+            raise given_up(self._connection.patience_s, self.where)
         if attempt.received_bytes > BODY_MAX:
-            raise unusable(f"sent more than {BODY_MAX // 2**20} MB", self.address)
+            raise unusable(f"sent more than {BODY_MAX // 2**20} MB", self.where)
 
     def _http_client(self) -> httpx2.Client:
         timeout = httpx2.Timeout(
             self._connection.read_s, connect=self._connection.connect_s, pool=self._connection.connect_s
         )
         hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._on_request], "response": [self._on_response]}
-        with suppress(ValueError, ImportError, httpx2.InvalidURL):
-            return httpx2.Client(timeout=timeout, follow_redirects=False, event_hooks=hooks)
-        raise SettingsError(
-            "The proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used.",
-            "Give it as http://host:port; SOCKS needs the package socksio.",
+        secure = "https" in (urlsplit(self.address).scheme, urlsplit(self._route.proxy.value).scheme)
+        # Nothing that is sent in plain http needs certificates; a context without any trusts nobody.
+        trusted = certificates() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        proxy = None
+        if self._route.proxy:
+            url = self._route.proxy.value
+            proxy = httpx2.Proxy(url, ssl_context=trusted if url.lower().startswith("https:") else None)
+        return httpx2.Client(
+            verify=trusted, proxy=proxy, trust_env=False, timeout=timeout, follow_redirects=False, event_hooks=hooks
         )
 
     def _on_request(self, request: httpx2.Request) -> None:

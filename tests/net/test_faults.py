@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from specviz.core.errors import AnswerError, RefusedError, UnreachableError
 from specviz.core.secrets import Secrets
 from specviz.net.faults import HTTP_FAULTS, Circumstances, fault_in, fault_of_status, retry_after_s
+from specviz.net.route import Route
 
 #: Examples have no time limit: the machine may be busy.
 slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
-HERE = Circumstances("http://here", Secrets(["sk-planted"]), with_key=True, connect_s=5.0)
+HERE = Circumstances(Route("http://here"), Secrets(["sk-planted"]), with_key=True, connect_s=5.0)
 
 NOW = 1_800_000_000.0
 
@@ -82,7 +83,7 @@ def test_the_table_has_the_most_specific_first() -> None:
 
 def test_a_certificate_that_is_not_trusted_is_named() -> None:
     cause = ssl.SSLCertVerificationError("x")
-    cause.verify_message = "self-signed certificate"
+    cause.verify_message, cause.verify_code = "self-signed certificate", 18
     error = httpx2.ConnectError("failed")
     error.__cause__ = cause
     fault = fault_in(error, HERE, HTTP_FAULTS)
@@ -92,6 +93,6 @@ def test_a_certificate_that_is_not_trusted_is_named() -> None:
 
 @pytest.mark.parametrize(("framed", "kind"), [(True, AnswerError), (False, UnreachableError)])
 def test_text_that_is_no_json_was_cut_where_its_end_cannot_be_seen(framed: bool, kind: type[Exception]) -> None:
-    at = Circumstances("http://here", Secrets(), framed=framed)
+    at = Circumstances(Route("http://here"), Secrets(), framed=framed)
     for error in (ValueError("x"), RecursionError("x")):
         assert type(fault_in(error, at, HTTP_FAULTS).error) is kind

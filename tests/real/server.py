@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from specviz.core.address import without_secrets
 from specviz.core.connection import Connection, Secret
 from specviz.core.ports import Target
-from specviz.core.address import without_secrets
 from specviz.core.settings import Settings
 from specviz.setup.builder import Builder
 from specviz.targets.completions.probe.probe import probe

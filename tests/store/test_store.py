@@ -559,3 +559,12 @@ def test_the_cache_folder_is_the_users_unless_the_variable_is_set(monkeypatch: p
     assert workspace.cache_dir() == Path.home() / "elsewhere"
     monkeypatch.setenv("SPECVIZ_CACHE", "~nouser/elsewhere")  # not expanded, as in a shell
     assert workspace.cache_dir() == Path("~nouser/elsewhere")
+
+
+def test_certificates_that_pip_cannot_use_are_named(
+    use_pip: UsePip, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/gone/ca.pem")
+    use_pip("no-certificates")
+    with pytest.raises(DownloadError, match="REQUESTS_CA_BUNDLE names /gone/ca.pem"):
+        store.pull("smollm2-135m")

@@ -169,6 +169,8 @@ def read_request(sock: socket.socket) -> Got | None:
         if not more:
             return None
         data += more
+        if data[:1] == b"\x16":  # TLS, which it does not speak
+            return None
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}

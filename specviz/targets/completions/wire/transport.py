@@ -180,9 +180,9 @@ class HttpCompletions:
                 # The limit is for one part, without the time that the consumer takes.
                 attempt.since = time.perf_counter()
         if not reader.seen:
-            raise unusable("sent no stream", self._server.address)
+            raise unusable("sent no stream", self._server.where)
         if not (reader.finished or is_framed(attempt.response)):
-            raise broken("broke off its answer", self._server.address)
+            raise broken("broke off its answer", self._server.where)
 
     def _check_error(self, body: object, attempt: Attempt) -> None:
         """An error may come with a 200, and in the middle of a stream."""
@@ -229,7 +229,7 @@ def _fault_in_status(exc: openai.APIStatusError, at: Circumstances) -> Fault:
 def _fault_in_connection(exc: openai.APIConnectionError, at: Circumstances) -> Fault:
     if isinstance(exc.__cause__, HttpError):
         return fault_in(exc.__cause__, at, HTTP_FAULTS)
-    return broken("broke the connection", at.address)
+    return broken("broke the connection", at.route.where)
 
 
 def _fault_inside(body: Mapping[str, Any], at: Circumstances) -> Fault:
@@ -237,7 +237,7 @@ def _fault_inside(body: Mapping[str, Any], at: Circumstances) -> Fault:
     message, status = message_of(body, at.secrets), _status_in(body)
     if status is not None:
         return fault_of_status(status, message, {}, at, time.time())
-    return unusable(f"reports an error{f': {message}' if message else ''}", at.address, "See what it says.")
+    return unusable(f"reports an error{f': {message}' if message else ''}", at.route.where, "See what it says.")
 
 
 def _status_in(body: Mapping[str, Any]) -> int | None:

@@ -285,7 +285,7 @@ def test_a_missing_path_fetches_no_models() -> None:
 def test_a_redirect_is_an_error_and_not_followed() -> None:
     with serve_raw(answer(200, GOOD)) as elsewhere:
         with serve_raw(answer(307, b"", {"Location": elsewhere.url})) as raw, client(raw.url, KEY) as api:
-            with pytest.raises(RefusedError, match="redirects to another address"):
+            with pytest.raises(RefusedError, match="redirects to http"):
                 api.complete(ONE)
         assert elsewhere.got == []
 
@@ -295,7 +295,7 @@ def test_a_redirect_is_an_error_and_not_followed() -> None:
 )
 def test_an_answer_that_is_no_json_cannot_be_used(body: bytes) -> None:
     with serve_raw(answer(200, body)) as raw, client(raw.url) as api:
-        with pytest.raises(AnswerError, match="no JSON") as caught:
+        with pytest.raises(AnswerError, match="no JSON|not with JSON") as caught:
             api.complete(ONE)
         assert len(raw.got) == 1
     assert len(caught.value.message) < 450
