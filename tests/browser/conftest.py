@@ -27,7 +27,7 @@ from specviz.core.settings import ENVIRONMENT, SECRETS
 from tests.browser.measuring import FIGURES, SCRIPT, Frames, Measured, Server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Locator, Page
 
 #: What the page costs takes minutes to measure: only when it is asked for.
 collect_ignore_glob = [] if os.environ.get("SPECVIZ_MEASURE") else ["test_measured_*.py"]
@@ -223,11 +223,15 @@ class Tab:
         page.on("request", lambda r: self.requests.append(r.url))
         page.on("pageerror", lambda e: self.faults.append(f"script error: {e}"))
         page.on("console", lambda m: self.faults.append(m.text) if m.type == "error" else None)
-        page.on("dialog", lambda d: (self.faults.append(f"dialog: {d.message}"), d.dismiss()))
+        page.on("dialog", self._refuse)
         page.goto(url)
         self.button("Run").wait_for()
 
-    def button(self, name: str) -> Any:
+    def _refuse(self, dialog: Dialog) -> None:
+        self.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
 
     def run(self, prompt: str | None = None) -> None:
@@ -236,7 +240,7 @@ class Tab:
         self.button("Run").click()
 
     def nodes(self) -> int:
-        return self.tree("tree.nodes.length")
+        return int(self.tree("tree.nodes.length"))
 
     def tree(self, expression: str) -> Any:
         """Evaluate over `tree`, the drawn network's state."""

@@ -136,7 +136,8 @@ class Measured:
         return found
 
     def polls(self) -> list[dict[str, float]]:
-        return self.server.ask("polls", self.run)
+        polls: list[dict[str, float]] = self.server.ask("polls", self.run)
+        return polls
 
     def until_polls(self, n: int) -> None:
         """Wait for `n` more polls of the tree."""
@@ -147,7 +148,8 @@ class Measured:
         return self.page.evaluate(f"() => {{ const m = globalThis.__measured; return {expression}; }}")
 
     def whole(self) -> dict[str, Any]:
-        return self.js("m.whole()")
+        whole: dict[str, Any] = self.js("m.whole()")
+        return whole
 
     def until_equal(self, timeout_s: float = 60.0) -> None:
         """Wait until the browser shows all that the server has of a run that has ended, then compare everything."""
@@ -177,4 +179,4 @@ class Heap:
         """Bytes in use after a collection."""
         self._session.send("HeapProfiler.collectGarbage")
         metrics = self._session.send("Performance.getMetrics")["metrics"]
-        return next(m["value"] for m in metrics if m["name"] == "JSHeapUsedSize")
+        return float(next(m["value"] for m in metrics if m["name"] == "JSHeapUsedSize"))

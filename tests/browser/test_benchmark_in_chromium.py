@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import Tab
+
 pytestmark = pytest.mark.browser
 
 BOXES = ["bench_map", "bench_bars", "bench_positions", "bench_domains"]
 
 
 @pytest.fixture
-def bench(serve_page: Callable[..., str], open_tab: Callable, tmp_path: Any) -> Any:
+def bench(serve_page: Callable[..., str], open_tab: Callable[..., Tab], tmp_path: Any) -> Any:
     url = serve_page(SPECVIZ_TARGET="toy", DRAFT_MODEL="toy", MAX_TOKENS="48", SPECVIZ_CACHE=str(tmp_path / "cache"))
     tab = open_tab(url)
     tab.page.get_by_role("link", name="Benchmark").click()
@@ -23,13 +25,13 @@ def bench(serve_page: Callable[..., str], open_tab: Callable, tmp_path: Any) -> 
     return tab
 
 
-def _set(tab: Any, label: str, value: str) -> None:
+def _set(tab: Tab, label: str, value: str) -> None:
     box = tab.page.get_by_label(label, exact=True)
     box.fill(value)
     box.press("Enter")
 
 
-def _slow_down(tab: Any, ms: str) -> None:
+def _slow_down(tab: Tab, ms: str) -> None:
     """With a network in front, there is time to press a button; with half of the prompts, not too much of it."""
     tab.page.get_by_role("slider", name="Prompts per domain").press("ArrowLeft")
     tab.page.get_by_text("Repeats, seed, network").click()
@@ -37,18 +39,18 @@ def _slow_down(tab: Any, ms: str) -> None:
     tab.page.get_by_text("80 runs").wait_for()  # with the second baseline
 
 
-def _saved(tab: Any, label: str) -> Any:
+def _saved(tab: Tab, label: str) -> Any:
     with tab.page.expect_download() as download:
         tab.button(label).click()
     return download.value
 
 
-def _under_way(tab: Any) -> None:
+def _under_way(tab: Tab) -> None:
     """Until some runs are done."""
     tab.page.get_by_text(re.compile(r"· [1-9]\d* of 80 runs")).first.wait_for()
 
 
-def _measure_a_few(tab: Any) -> None:
+def _measure_a_few(tab: Tab) -> None:
     """And pause: whatever is looked at next, the sweep is not over by then."""
     tab.button("Measure").click()
     _under_way(tab)
@@ -56,7 +58,7 @@ def _measure_a_few(tab: Any) -> None:
     tab.page.get_by_text("Paused: Resume goes on").wait_for()
 
 
-def _drawn(tab: Any) -> None:
+def _drawn(tab: Tab) -> None:
     tab.page.wait_for_function(
         """(names) => names.every((n) => document.querySelector(`.chart[data-chart=${n}] .main-svg`))
           && !globalThis.__specviz.toDraw.size""",
@@ -99,7 +101,7 @@ def test_measure_cancel_go_on_download_and_compare(bench: Any) -> None:
     tab.page.get_by_text("Not the same: seed: 0, then 7").wait_for()
 
 
-def _choose_newest(tab: Any, nth: int = 0) -> None:
+def _choose_newest(tab: Tab, nth: int = 0) -> None:
     from playwright.sync_api import TimeoutError as Closed
 
     option = tab.page.get_by_role("option").nth(nth)

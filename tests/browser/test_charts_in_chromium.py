@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import Tab
+from tests.browser.located import label_of, text_of
+
 pytestmark = pytest.mark.browser
 
 LOCAL = ["acceptance", "positions", "speed", "rounds", "speed_by_round", "latency"]
@@ -25,12 +28,12 @@ DRAWN = """() => Object.fromEntries([...document.querySelectorAll('.chart')].map
 ]))"""
 
 
-def _drawn(tab: Any) -> dict[str, dict[str, Any]]:
+def _drawn(tab: Tab) -> dict[str, dict[str, Any]]:
     """Chart → trace → what Plotly draws of it."""
     return {name: {t.get("name"): t for t in traces} for name, traces in tab.page.evaluate(DRAWN).items()}
 
 
-def _wait_for_charts(tab: Any, names: list[str]) -> None:
+def _wait_for_charts(tab: Tab, names: list[str]) -> None:
     """Until every chart is drawn and nothing waits to be drawn."""
     tab.page.wait_for_function(
         """(names) => names.every((n) => document.querySelector(`.chart[data-chart=${n}] .main-svg`))
@@ -39,11 +42,13 @@ def _wait_for_charts(tab: Any, names: list[str]) -> None:
     )
 
 
-def _finish(tab: Any, prompt: str, names: list[str]) -> None:
+def _finish(tab: Tab, prompt: str, names: list[str]) -> None:
     tab.run(prompt)
     banner = tab.page.get_by_text("Finished:").first
     banner.wait_for()
-    rounds = int(re.search(r"([\d,]+) rounds", banner.text_content())[1].replace(",", ""))
+    counted = re.search(r"([\d,]+) rounds", text_of(banner))
+    assert counted, "the banner says how many rounds there were"
+    rounds = int(counted[1].replace(",", ""))
     # One chart of each place: they come in different messages.
     tab.page.wait_for_function(
         """(n) => ["rounds", "latency"].every((name) =>
@@ -53,7 +58,7 @@ def _finish(tab: Any, prompt: str, names: list[str]) -> None:
     _wait_for_charts(tab, names)
 
 
-def _trace(tab: Any) -> dict[str, list[dict[str, Any]]]:
+def _trace(tab: Tab) -> dict[str, list[dict[str, Any]]]:
     """The events of the downloaded trace, by type."""
     with tab.page.expect_download() as download:
         tab.button("Download trace").click()
@@ -69,7 +74,7 @@ def _trace(tab: Any) -> dict[str, list[dict[str, Any]]]:
                                   ("scripted_url", "large", LOCAL)],
 )  # fmt: skip
 def test_the_numbers_in_the_charts_are_those_of_the_trace(
-    open_tab: Callable, request: pytest.FixtureRequest, page: str, prompt: str, names: list[str]
+    open_tab: Callable[..., Tab], request: pytest.FixtureRequest, page: str, prompt: str, names: list[str]
 ) -> None:
     tab = open_tab(request.getfixturevalue(page))
     _finish(tab, prompt, names)
@@ -127,7 +132,7 @@ def test_the_numbers_in_the_charts_are_those_of_the_trace(
         assert charts["billed"]["sum (right)"]["y"] == list(accumulate(map(sum, zip(prompts, outputs, strict=True))))
 
 
-def test_charts_are_redrawn_in_place(open_tab: Callable, scripted_url: str) -> None:
+def test_charts_are_redrawn_in_place(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     _wait_for_charts(tab, LOCAL)
@@ -153,7 +158,7 @@ def test_charts_are_redrawn_in_place(open_tab: Callable, scripted_url: str) -> N
 
 
 def test_only_a_chart_that_changed_is_drawn_and_lost_messages_are_asked_for(
-    open_tab: Callable, scripted_url: str
+    open_tab: Callable[..., Tab], scripted_url: str
 ) -> None:
     """The renderer, called with messages of our own."""
     tab = open_tab(scripted_url)
@@ -187,7 +192,7 @@ def test_only_a_chart_that_changed_is_drawn_and_lost_messages_are_asked_for(
     assert heard["asked"] == [["need", 2]]
 
 
-def test_charts_that_were_lost_come_back(open_tab: Callable, scripted_url: str) -> None:
+def test_charts_that_were_lost_come_back(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     _wait_for_charts(tab, LOCAL)
@@ -201,7 +206,7 @@ def test_charts_that_were_lost_come_back(open_tab: Callable, scripted_url: str) 
     tab.button("Stop").click()
 
 
-def test_a_chart_without_a_width_is_drawn_once_it_has_one(open_tab: Callable, scripted_url: str) -> None:
+def test_a_chart_without_a_width_is_drawn_once_it_has_one(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url, width=1440)
     tab.run("endless")
     _wait_for_charts(tab, LOCAL)
@@ -221,7 +226,7 @@ def test_a_chart_without_a_width_is_drawn_once_it_has_one(open_tab: Callable, sc
 
 
 def test_another_theme_recolours_what_is_drawn_although_nothing_is_polled(
-    open_tab: Callable, scripted_url: str
+    open_tab: Callable[..., Tab], scripted_url: str
 ) -> None:
     tab = open_tab(scripted_url, color_scheme="light")
     _finish(tab, "talk", LOCAL)
@@ -236,7 +241,9 @@ def test_another_theme_recolours_what_is_drawn_although_nothing_is_polled(
 
 
 @pytest.mark.parametrize(("prompt", "width"), [("large", 1440), ("remote", 1240), ("remote", 360)])
-def test_every_text_of_a_chart_lies_within_it(open_tab: Callable, scripted_url: str, prompt: str, width: int) -> None:
+def test_every_text_of_a_chart_lies_within_it(
+    open_tab: Callable[..., Tab], scripted_url: str, prompt: str, width: int
+) -> None:
     tab = open_tab(scripted_url, width=width)
     _finish(tab, prompt, REMOTE if prompt == "remote" else LOCAL)
     cut = tab.page.evaluate(
@@ -251,17 +258,17 @@ def test_every_text_of_a_chart_lies_within_it(open_tab: Callable, scripted_url: 
     assert cut == []
 
 
-def test_every_chart_says_its_numbers_to_who_does_not_see_it(open_tab: Callable, scripted_url: str) -> None:
+def test_every_chart_says_its_numbers_to_who_does_not_see_it(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finish(tab, "remote", REMOTE)
-    said = [box.get_attribute("aria-label") for box in tab.page.locator(".chart[role=img]").all()]
+    said = [label_of(box) for box in tab.page.locator(".chart[role=img]").all()]
     assert len(said) == len(REMOTE) and all(s.endswith(".") for s in said)
     assert "Acceptance rate, %: 74 %, 26 of 35 tested: middling; 74 % in the last 12 rounds." in said
     assert any("streaming 80.0" in s and "slower" in s for s in said)
     assert "Billed tokens per round: 6,060 in total: 6,000 prompt + 60 output." in said
 
 
-def test_a_hostile_name_in_a_chart_is_text(open_tab: Callable, scripted_url: str) -> None:
+def test_a_hostile_name_in_a_chart_is_text(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finish(tab, "hostile", LOCAL)
     tab.page.locator("[data-chart=speed]").scroll_into_view_if_needed()
@@ -271,5 +278,5 @@ def test_a_hostile_name_in_a_chart_is_text(open_tab: Callable, scripted_url: str
     )
     label = tab.page.locator("[data-chart=speed] .hovertext")
     label.wait_for()
-    assert '<img src=x onerror=alert(4)> <a href="j…' in label.text_content()
+    assert '<img src=x onerror=alert(4)> <a href="j…' in text_of(label)
     assert tab.page.locator(".charts :is(img, a, script, iframe)").count() == 0

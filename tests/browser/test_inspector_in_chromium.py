@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import Tab
+from tests.browser.located import text_of
 from tests.ui.fakes import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -20,7 +22,7 @@ WIDER = """(box) => Math.max(
 )"""
 
 
-def _finished(tab: Any, prompt: str, nodes: int) -> Any:
+def _finished(tab: Tab, prompt: str, nodes: int) -> Any:
     """Run a scene to its end; gives the inspector's box."""
     tab.run(prompt)
     tab.page.get_by_text("Finished:").wait_for()
@@ -28,14 +30,14 @@ def _finished(tab: Any, prompt: str, nodes: int) -> Any:
     return tab.page.locator(".inspector")
 
 
-def _first(tab: Any, status: str) -> dict[str, Any]:
+def _first(tab: Tab, status: str) -> dict[str, Any]:
     found: dict[str, Any] = tab.tree(
         f"tree.nodes.get().filter((n) => n.status === '{status}').map(({{ id, status }}) => ({{ id, status }}))[0]"
     )
     return found
 
 
-def _choose(tab: Any, node_id: int) -> None:
+def _choose(tab: Tab, node_id: int) -> None:
     """What a click on a node of the tree does."""
     tab.tree(f"(globalThis.__specviz.choose(tree.component, tree.run, {node_id}), 0)")
 
@@ -45,7 +47,9 @@ def _shows(box: Any, *texts: str) -> None:
         box.locator(".card:not(.waiting)", has_text=text).wait_for()
 
 
-def test_a_click_in_the_text_is_looked_into_and_every_part_knows(open_tab: Callable, scripted_url: str) -> None:
+def test_a_click_in_the_text_is_looked_into_and_every_part_knows(
+    open_tab: Callable[..., Tab], scripted_url: str
+) -> None:
     tab = open_tab(scripted_url)
     box = _finished(tab, "talk", 20)
     box.get_by_text("Click a token in the tree or in the text.").wait_for()
@@ -55,13 +59,13 @@ def test_a_click_in_the_text_is_looked_into_and_every_part_knows(open_tab: Calla
     chosen = tab.page.evaluate(CHOSEN)
     assert tab.tree(f"tree.nodes.get({chosen}).status") == "accepted"
     assert box.locator(".shares tbody tr").count() == 6
-    assert box.locator(".shares tbody tr.self .name").text_content() == "·proposes"
+    assert text_of(box.locator(".shares tbody tr.self .name")) == "·proposes"
     zone, mark = (box.locator(part).evaluate("(e) => e.style.width || e.style.left") for part in (".zone", ".mark"))
     assert (zone, mark) == ("70%", "35%")
 
 
 def test_from_a_refused_token_to_what_was_drawn_along_the_output_and_away(
-    open_tab: Callable, scripted_url: str
+    open_tab: Callable[..., Tab], scripted_url: str
 ) -> None:
     tab = open_tab(scripted_url)
     tab.page.evaluate(
@@ -101,7 +105,7 @@ def test_from_a_refused_token_to_what_was_drawn_along_the_output_and_away(
 
 
 def test_what_is_looked_at_stays_while_the_run_goes_on_and_after_a_reload(
-    open_tab: Callable, scripted_url: str
+    open_tab: Callable[..., Tab], scripted_url: str
 ) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
@@ -125,7 +129,9 @@ def test_what_is_looked_at_stays_while_the_run_goes_on_and_after_a_reload(
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_hostile_tokens_in_the_inspector_do_nothing(open_tab: Callable, scripted_url: str, width: int) -> None:
+def test_hostile_tokens_in_the_inspector_do_nothing(
+    open_tab: Callable[..., Tab], scripted_url: str, width: int
+) -> None:
     """Markup, direction marks, a NUL and ten thousand letters: cut, visible, and text."""
     tab = open_tab(scripted_url, width=width, height=900)
     if width < 700:
@@ -136,7 +142,7 @@ def test_hostile_tokens_in_the_inspector_do_nothing(open_tab: Callable, scripted
     for node_id in ids[::2]:
         _choose(tab, node_id)
         tab.page.wait_for_function("(id) => globalThis.__specviz.detail?.id === id", arg=node_id)
-        seen += box.text_content() + "\n"
+        seen += text_of(box) + "\n"
         assert box.evaluate(WIDER) <= 0
     assert "<script>alert(1)</script>" in seen and "onerror=alert(2)" in seen and "<b>third</b>" in seen
     assert "⟨U+202E⟩" in seen and "␀" in seen and "\u202e" not in seen and "\x00" not in seen
@@ -144,14 +150,14 @@ def test_hostile_tokens_in_the_inspector_do_nothing(open_tab: Callable, scripted
     assert box.locator(":is(script, img, a, iframe, b:not(.token))").count() == 0
 
 
-def test_status_can_be_heard_and_read_without_colour(open_tab: Callable, scripted_url: str) -> None:
+def test_status_can_be_heard_and_read_without_colour(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     box = _finished(tab, "talk", 20)
     _choose(tab, _first(tab, "rejected")["id"])
     _shows(box, "so it was rejected.")
     assert box.get_attribute("role") == "region" and box.get_attribute("aria-label") == "Decision inspector"
     live = box.locator("[aria-live=polite]")
-    said = " ".join(live.text_content().split())
+    said = " ".join(text_of(live).split())
     assert said.startswith("▼ ·so rejected round 2, position 3") and said.endswith("so it was rejected.")
     assert box.get_by_role("img", name="Kept if u is below 0.70; u = 0.85 was drawn.").count() == 1
     assert box.get_by_role("table", name="Probabilities after the sampling settings (temperature 0.8)").count() == 1

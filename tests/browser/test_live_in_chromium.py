@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from tests.browser.conftest import Tab
+from tests.browser.located import box_of, text_of
 from tests.ui.fakes import HOSTILE
 
 pytestmark = pytest.mark.browser
 
 
-def _wait_until_the_legend_counts_the_nodes(tab: Any) -> None:
+def _wait_until_the_legend_counts_the_nodes(tab: Tab) -> None:
     """A message that was lost has told its counts to nobody, or its nodes: they come with the next."""
     tab.page.wait_for_function(
         """(box) => {
@@ -24,14 +25,14 @@ def _wait_until_the_legend_counts_the_nodes(tab: Any) -> None:
     )
 
 
-def test_a_run_from_load_to_finish_and_a_second_one(open_tab: Callable, toy_url: str) -> None:
+def test_a_run_from_load_to_finish_and_a_second_one(open_tab: Callable[..., Tab], toy_url: str) -> None:
     tab = open_tab(toy_url)
     tab.run("Hello")
     tab.page.get_by_text("Finished:").wait_for()
     tab.wait_for_nodes(10)
     tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 6")
     _wait_until_the_legend_counts_the_nodes(tab)
-    first = tab.page.locator("div.text").text_content()
+    first = text_of(tab.page.locator("div.text"))
     tokens = tab.page.locator(".token").count()
     assert first and tokens > 10
 
@@ -45,7 +46,9 @@ def test_a_run_from_load_to_finish_and_a_second_one(open_tab: Callable, toy_url:
     assert tab.page.locator(".network").count() == 1, "one network, not one per run"
 
 
-def test_a_second_run_after_the_first_one_has_fetched_the_model(first_start_url: str, open_tab: Callable) -> None:
+def test_a_second_run_after_the_first_one_has_fetched_the_model(
+    first_start_url: str, open_tab: Callable[..., Tab]
+) -> None:
     """What is said about a model changes when it has arrived; what is chosen must not."""
     tab = open_tab(first_start_url)
     tab.page.get_by_text("93 MB to download").wait_for()
@@ -60,7 +63,7 @@ def test_a_second_run_after_the_first_one_has_fetched_the_model(first_start_url:
     tab.button("Stop").click()
 
 
-def test_nodes_and_text_grow_and_stop_ends_it(open_tab: Callable, scripted_url: str) -> None:
+def test_nodes_and_text_grow_and_stop_ends_it(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     some = tab.wait_for_nodes(5)
@@ -73,7 +76,7 @@ def test_nodes_and_text_grow_and_stop_ends_it(open_tab: Callable, scripted_url: 
     _wait_until_the_legend_counts_the_nodes(tab)
 
 
-def test_polling_ends_with_the_run(open_tab: Callable, scripted_url: str) -> None:
+def test_polling_ends_with_the_run(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     from playwright.sync_api import TimeoutError as Silence
 
     tab = open_tab(scripted_url)
@@ -90,12 +93,12 @@ def test_polling_ends_with_the_run(open_tab: Callable, scripted_url: str) -> Non
     pytest.fail("the page polls a run that has ended")
 
 
-def test_hostile_tokens_are_shown_and_do_nothing(open_tab: Callable, scripted_url: str) -> None:
+def test_hostile_tokens_are_shown_and_do_nothing(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("hostile")
     tab.page.get_by_text("Finished:").wait_for()
     tab.wait_for_nodes(3 * len(HOSTILE))
-    text = tab.page.locator("div.text").text_content()
+    text = text_of(tab.page.locator("div.text"))
     assert "<script>alert(1)</script>" in text and "onerror=alert(2)" in text
     assert "⟨U+202E⟩" in text and "␀" in text and "\ufffd" not in text
     for box in ("div.text", ".network", ".legend"):
@@ -104,7 +107,7 @@ def test_hostile_tokens_are_shown_and_do_nothing(open_tab: Callable, scripted_ur
     assert width <= 0, "ten thousand letters without a space must wrap"
 
 
-def test_a_tooltip_of_the_tree_is_text_even_with_href_in_it(open_tab: Callable, scripted_url: str) -> None:
+def test_a_tooltip_of_the_tree_is_text_even_with_href_in_it(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("hostile")
     tab.page.get_by_text("Finished:").wait_for()
@@ -114,20 +117,20 @@ def test_a_tooltip_of_the_tree_is_text_even_with_href_in_it(open_tab: Callable, 
         " tree.follow = false; tree.network.moveTo({ position: { x: node.x, y: node.y }, scale: 1 });"
         " return tree.network.canvasToDOM({ x: node.x, y: node.y }); })()"
     )
-    box = tab.page.locator(".network canvas").bounding_box()
+    box = box_of(tab.page.locator(".network canvas"))
     tab.page.mouse.move(box["x"] + at["x"] + 30, box["y"] + at["y"] + 30)
     tab.page.mouse.move(box["x"] + at["x"], box["y"] + at["y"], steps=4)
     tip = tab.page.locator(".vis-tooltip", has_text="href")
     tip.wait_for()
-    assert "acceptance probability" in tip.text_content()
+    assert "acceptance probability" in text_of(tip)
     assert tip.locator("a").count() == 0
 
 
-def test_pan_and_zoom_are_the_users_until_a_double_click(open_tab: Callable, scripted_url: str) -> None:
+def test_pan_and_zoom_are_the_users_until_a_double_click(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     tab.wait_for_nodes(20)
-    box = tab.page.locator(".network canvas").bounding_box()
+    box = box_of(tab.page.locator(".network canvas"))
     x, y = box["x"] + 300, box["y"] + box["height"] - 30
     tab.page.mouse.move(x, y)
     tab.page.mouse.wheel(0, 240)
@@ -145,7 +148,7 @@ def test_pan_and_zoom_are_the_users_until_a_double_click(open_tab: Callable, scr
     assert after[2] is True and after[1]["x"] != before[1]["x"]
 
 
-def test_lost_messages_are_asked_for_and_sent_again(open_tab: Callable, scripted_url: str) -> None:
+def test_lost_messages_are_asked_for_and_sent_again(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     some = tab.wait_for_nodes(40)
@@ -155,28 +158,28 @@ def test_lost_messages_are_asked_for_and_sent_again(open_tab: Callable, scripted
     assert sorted(ids) == list(range(len(ids))), "nothing is missing in between"
 
 
-def test_both_halves_of_an_emoji_can_be_selected_by_keyboard(open_tab: Callable, scripted_url: str) -> None:
+def test_both_halves_of_an_emoji_can_be_selected_by_keyboard(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("hostile")
     tab.page.get_by_text("Finished:").wait_for()
     whole = tab.page.locator(".token.whole").first
     whole.wait_for()
-    assert whole.text_content() == "😀"
+    assert text_of(whole) == "😀"
     whole.scroll_into_view_if_needed()
     # The tooltip goes when the text is scrolled: let that be told before the click.
     tab.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     whole.click()
     tip = tab.page.locator(".tip[role=tooltip]")
-    first = tip.text_content()
+    first = text_of(tip)
     assert tip.is_visible() and "draft log-probability" in first
     tab.page.keyboard.press("ArrowRight")
     assert tab.page.locator(".token.part:focus").count() == 1
-    assert tip.is_visible() and tip.text_content() != first
+    assert tip.is_visible() and text_of(tip) != first
     tab.page.keyboard.press("Escape")
     assert not tip.is_visible()
 
 
-def test_the_trace_can_be_taken_while_the_run_goes_on(open_tab: Callable, scripted_url: str) -> None:
+def test_the_trace_can_be_taken_while_the_run_goes_on(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     some = tab.wait_for_nodes(20)
@@ -187,7 +190,7 @@ def test_the_trace_can_be_taken_while_the_run_goes_on(open_tab: Callable, script
     tab.wait_for_nodes(some + 20)
 
 
-def test_settings_changed_during_a_run_do_not_disturb_it(open_tab: Callable, scripted_url: str) -> None:
+def test_settings_changed_during_a_run_do_not_disturb_it(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     some = tab.wait_for_nodes(20)
@@ -199,7 +202,7 @@ def test_settings_changed_during_a_run_do_not_disturb_it(open_tab: Callable, scr
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_labels_can_be_read_in_both_themes(open_tab: Callable, scripted_url: str, scheme: str) -> None:
+def test_labels_can_be_read_in_both_themes(open_tab: Callable[..., Tab], scripted_url: str, scheme: str) -> None:
     tab = open_tab(scripted_url, color_scheme=scheme)
     tab.run("talk")
     tab.page.get_by_text("Finished:").wait_for()
@@ -214,7 +217,7 @@ def test_labels_can_be_read_in_both_themes(open_tab: Callable, scripted_url: str
 
 @pytest.mark.parametrize(("width", "beside"), [(1240, True), (1280, True), (1366, True), (800, False)])
 def test_charts_stand_beside_the_tree_where_there_is_room(
-    open_tab: Callable, scripted_url: str, width: int, beside: bool
+    open_tab: Callable[..., Tab], scripted_url: str, width: int, beside: bool
 ) -> None:
     tab = open_tab(scripted_url, width=width, height=768)
     tab.page.get_by_text("Drafted per round, K").wait_for()
@@ -222,8 +225,8 @@ def test_charts_stand_beside_the_tree_where_there_is_room(
     tab.page.get_by_text("Finished:").wait_for()
     tab.wait_for_nodes(10)
     tab.page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 6")
-    tree, text = (tab.page.locator(part).bounding_box() for part in (".network", "div.text"))
-    gauge = tab.page.locator(".js-plotly-plot").first.bounding_box()
+    tree, text = (box_of(tab.page.locator(part)) for part in (".network", "div.text"))
+    gauge = box_of(tab.page.locator(".js-plotly-plot").first)
     if beside:
         assert gauge["x"] >= tree["x"] + tree["width"] and abs(gauge["y"] - tree["y"]) < 40
         assert gauge["x"] + gauge["width"] <= width
@@ -231,7 +234,7 @@ def test_charts_stand_beside_the_tree_where_there_is_room(
         assert gauge["y"] >= text["y"] + text["height"]
 
 
-def test_the_second_of_two_tabs_waits_says_so_and_can_stop_at_once(slow_url: str, open_tab: Callable) -> None:
+def test_the_second_of_two_tabs_waits_says_so_and_can_stop_at_once(slow_url: str, open_tab: Callable[..., Tab]) -> None:
     first = open_tab(slow_url)
     first.run("Hello")
     first.page.get_by_text("Measuring plain decoding").first.wait_for()
@@ -247,7 +250,9 @@ def test_the_second_of_two_tabs_waits_says_so_and_can_stop_at_once(slow_url: str
     first.page.get_by_text("Stopped by you after").wait_for()
 
 
-def test_a_reload_goes_on_with_the_run_and_its_prompt_and_settings(open_tab: Callable, scripted_url: str) -> None:
+def test_a_reload_goes_on_with_the_run_and_its_prompt_and_settings(
+    open_tab: Callable[..., Tab], scripted_url: str
+) -> None:
     tab = open_tab(scripted_url)
     tab.page.get_by_role("slider", name="Drafted per round, K").press("ArrowRight")
     tab.run("endless")
@@ -264,7 +269,9 @@ def test_a_reload_goes_on_with_the_run_and_its_prompt_and_settings(open_tab: Cal
     tab.page.get_by_text("Stopped by you after").wait_for()
 
 
-def test_a_second_tab_with_the_same_address_has_a_visit_of_its_own(open_tab: Callable, scripted_url: str) -> None:
+def test_a_second_tab_with_the_same_address_has_a_visit_of_its_own(
+    open_tab: Callable[..., Tab], scripted_url: str
+) -> None:
     first = open_tab(scripted_url)
     first.run("endless")
     some = first.wait_for_nodes(5)

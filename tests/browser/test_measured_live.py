@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.located import box_of
 from tests.browser.measured.recipe import Recipe
 from tests.browser.measuring import WHOLE, Heap, Measured, figure, median, percentile
 
@@ -99,7 +100,7 @@ def _until_s(m: Measured, began: float, seconds: float) -> None:
 
 def _move(m: Measured) -> None:
     """Zoom out and drag a little, as a person does."""
-    box = m.page.locator(".network canvas").bounding_box()
+    box = box_of(m.page.locator(".network canvas"))
     assert box
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] - 30
     m.page.mouse.move(x, y)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from specviz.record.trace import Recording, parse
+from tests.browser.conftest import Tab
+from tests.browser.located import text_of
 from tests.ui.fakes import SCENES
 
 pytestmark = pytest.mark.browser
@@ -17,20 +19,21 @@ pytestmark = pytest.mark.browser
 PAUSED = re.compile(r"Paused at round ([\d,]+)\. The models are ahead, at round ([\d,]+)\.")
 
 
-def _line(tab: Any, said: str | re.Pattern[str]) -> Any:
+def _line(tab: Tab, said: str | re.Pattern[str]) -> Any:
     """In the line that says where the run stands; the same is read out elsewhere."""
     return tab.page.locator("[data-testid=stProgress], [data-testid=stAlert]").get_by_text(said)
 
 
-def _standing(tab: Any) -> tuple[int, int]:
+def _standing(tab: Tab) -> tuple[int, int]:
     """Rounds that a paused run shows, and rounds that are computed."""
     line = _line(tab, PAUSED)
     line.wait_for()
-    found = PAUSED.search(line.text_content())
+    found = PAUSED.search(text_of(line))
+    assert found, "the line has both counts"
     return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
 
 
-def _until_ahead(tab: Any, more: int = 30) -> tuple[int, int]:
+def _until_ahead(tab: Tab, more: int = 30) -> tuple[int, int]:
     """Wait while the models compute more rounds, hence over several polls."""
     now, goal = _standing(tab), _standing(tab)[1] + more
     while now[1] < goal:
@@ -42,12 +45,12 @@ def _until_ahead(tab: Any, more: int = 30) -> tuple[int, int]:
     return now
 
 
-def _choose(tab: Any, pace: str) -> None:
+def _choose(tab: Tab, pace: str) -> None:
     tab.page.get_by_label("Pace at which the run is shown").click()
     tab.page.get_by_role("option", name=f"Pace: {pace}", exact=True).click()
 
 
-def _download(tab: Any) -> tuple[str, Path]:
+def _download(tab: Tab) -> tuple[str, Path]:
     with tab.page.expect_download() as download:
         tab.button("Download trace").click()
     tab.button("Download trace").wait_for()
@@ -59,7 +62,7 @@ def _read(path: Path) -> Recording:
         return parse(file)
 
 
-def test_pause_holds_step_adds_one_round_resume_goes_on(open_tab: Callable, scripted_url: str) -> None:
+def test_pause_holds_step_adds_one_round_resume_goes_on(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     tab.wait_for_nodes(20)
@@ -89,7 +92,7 @@ def test_pause_holds_step_adds_one_round_resume_goes_on(open_tab: Callable, scri
     tab.button("Step").wait_for(state="detached")
 
 
-def test_stop_while_paused_shows_what_was_computed_and_ends(open_tab: Callable, scripted_url: str) -> None:
+def test_stop_while_paused_shows_what_was_computed_and_ends(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     tab.wait_for_nodes(20)
@@ -102,7 +105,7 @@ def test_stop_while_paused_shows_what_was_computed_and_ends(open_tab: Callable, 
     tab.wait_for_nodes(nodes + 2 * (computed - shown))
 
 
-def test_step_by_step_begins_before_the_first_round(open_tab: Callable, scripted_url: str) -> None:
+def test_step_by_step_begins_before_the_first_round(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _choose(tab, "step by step")
     tab.run("talk")
@@ -121,7 +124,7 @@ def test_step_by_step_begins_before_the_first_round(open_tab: Callable, scripted
     _line(tab, "Finished:").or_(_line(tab, "Stopped by you")).wait_for()
 
 
-def test_ten_traces_taken_during_a_run_and_one_after_it(open_tab: Callable, scripted_url: str) -> None:
+def test_ten_traces_taken_during_a_run_and_one_after_it(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
     tab.wait_for_nodes(20)
@@ -142,7 +145,7 @@ def test_ten_traces_taken_during_a_run_and_one_after_it(open_tab: Callable, scri
     assert recording.complete and recording.events == tuple(SCENES["talk"]().events)
 
 
-def test_a_big_trace_is_sent_once(open_tab: Callable, scripted_url: str) -> None:
+def test_a_big_trace_is_sent_once(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("large")
     _line(tab, "Finished:").wait_for()
@@ -150,7 +153,12 @@ def test_a_big_trace_is_sent_once(open_tab: Callable, scripted_url: str) -> None
     with tab.page.expect_websocket() as opened:
         tab.page.reload()
     traces: list[int] = []
-    opened.value.on("framereceived", lambda data: b"verify_latency_ms" in data and traces.append(len(data)))
+
+    def received(data: str | bytes) -> None:
+        if isinstance(data, bytes) and b"verify_latency_ms" in data:
+            traces.append(len(data))
+
+    opened.value.on("framereceived", received)
     tab.wait_for_nodes(1000)
     size = _download(tab)[1].stat().st_size
     assert size > 1_000_000
@@ -161,7 +169,7 @@ def test_a_big_trace_is_sent_once(open_tab: Callable, scripted_url: str) -> None
 
 
 def test_a_trace_that_does_not_come_is_said_so_and_can_be_asked_for_again(
-    open_tab: Callable, scripted_url: str
+    open_tab: Callable[..., Tab], scripted_url: str
 ) -> None:
     tab = open_tab(scripted_url)
     tab.run("talk")

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import Tab
+from tests.browser.located import label_of
+
 pytestmark = pytest.mark.browser
 
 CHARTS = ["rtt_map", "draft_map", "speed_curve", "marginal"]
 
 
-def _wait_for_charts(tab: Any) -> None:
+def _wait_for_charts(tab: Tab) -> None:
     tab.page.wait_for_function(
         """(names) => names.every((n) => document.querySelector(`.chart[data-chart=${n}] .main-svg`))
           && !globalThis.__specviz.toDraw.size""",
@@ -20,17 +23,17 @@ def _wait_for_charts(tab: Any) -> None:
     )
 
 
-def _drawn(tab: Any, chart: str) -> Any:
+def _drawn(tab: Tab, chart: str) -> Any:
     return tab.page.locator(f".chart[data-chart={chart}]").evaluate("(box) => JSON.stringify(box.lastChild.data)")
 
 
-def _open(tab: Any) -> None:
+def _open(tab: Tab) -> None:
     tab.page.get_by_role("link", name="Planner").click()
     tab.page.get_by_text("Break-even RTT", exact=True).wait_for()
     _wait_for_charts(tab)
 
 
-def test_from_the_menu_to_a_verdict_that_a_slider_turns(open_tab: Callable, toy_url: str) -> None:
+def test_from_the_menu_to_a_verdict_that_a_slider_turns(open_tab: Callable[..., Tab], toy_url: str) -> None:
     tab = open_tab(toy_url)
     _open(tab)
     tab.page.get_by_text("Speculate with K = 2: 1.48 × plain decoding.").wait_for()
@@ -48,13 +51,13 @@ def test_from_the_menu_to_a_verdict_that_a_slider_turns(open_tab: Callable, toy_
     assert all(_drawn(tab, name) != before[name] for name in CHARTS)
     assert node.evaluate("(svg) => svg.isConnected"), "charts are redrawn in place"
     for name in CHARTS:
-        assert "K" in tab.page.locator(f".chart[data-chart={name}]").get_attribute("aria-label")
+        assert "K" in label_of(tab.page.locator(f".chart[data-chart={name}]"))
 
     tab.page.get_by_text("one call per token", exact=True).click()
     tab.page.get_by_text("× one call per token.").wait_for()
 
 
-def test_a_run_is_planned_from_and_the_page_stays_as_it_was_left(open_tab: Callable, toy_url: str) -> None:
+def test_a_run_is_planned_from_and_the_page_stays_as_it_was_left(open_tab: Callable[..., Tab], toy_url: str) -> None:
     tab = open_tab(toy_url)
     tab.run("Hello")
     tab.page.get_by_text("Finished:").first.wait_for()
@@ -71,7 +74,7 @@ def test_a_run_is_planned_from_and_the_page_stays_as_it_was_left(open_tab: Calla
     tab.page.get_by_text("Do not speculate here: at best").wait_for()
 
 
-def test_a_narrow_page_keeps_everything_in_sight(open_tab: Callable, toy_url: str) -> None:
+def test_a_narrow_page_keeps_everything_in_sight(open_tab: Callable[..., Tab], toy_url: str) -> None:
     tab = open_tab(toy_url, width=420, height=900)
     # The menu is folded away there.
     tab.page.get_by_test_id("stExpandSidebarButton").click()

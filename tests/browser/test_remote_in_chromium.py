@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Watched
+from tests.browser.conftest import Tab, Watched
+from tests.browser.located import box_of, text_of
 from tests.browser.servers import Toy, serve
 
 pytestmark = pytest.mark.browser
@@ -23,13 +24,13 @@ ALL_TEXT = """() => {
 }"""
 
 
-def _fill(tab: Any, label: str, text: str) -> None:
+def _fill(tab: Tab, label: str, text: str) -> None:
     field = tab.page.get_by_role("textbox", name=label, exact=True)
     field.fill(text)
     field.press("Tab")
 
 
-def _choose_server(tab: Any, url: str, model: str = "toy") -> None:
+def _choose_server(tab: Tab, url: str, model: str = "toy") -> None:
     tab.page.get_by_role("combobox", name="Target").fill(f"openai:{model}")
     tab.page.keyboard.press("Enter")
     _fill(tab, "Base URL", url)
@@ -38,17 +39,17 @@ def _choose_server(tab: Any, url: str, model: str = "toy") -> None:
     tab.page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
 
 
-def _until_enabled(tab: Any, button: str, *, enabled: bool = True) -> None:
+def _until_enabled(tab: Tab, button: str, *, enabled: bool = True) -> None:
     from playwright.sync_api import expect
 
     expect(tab.page.get_by_role("button", name=button)).to_be_enabled(enabled=enabled, timeout=30_000)
 
 
-def _key_field(tab: Any) -> Any:
+def _key_field(tab: Tab) -> Any:
     return tab.page.locator("input[type=password]")
 
 
-def test_a_key_goes_to_the_server_and_nowhere_else(watched: Watched, open_tab: Callable) -> None:
+def test_a_key_goes_to_the_server_and_nowhere_else(watched: Watched, open_tab: Callable[..., Tab]) -> None:
     toy = Toy(key=KEY)
     with serve(toy) as url:
         tab = open_tab(watched.url)
@@ -78,7 +79,9 @@ def test_a_key_goes_to_the_server_and_nowhere_else(watched: Watched, open_tab: C
         assert text.count(url) or where == "log", f"the {where} that was looked at is the right one"
 
 
-def test_a_key_of_the_environment_needs_no_typing_and_can_be_replaced(serve_page: Callable, open_tab: Callable) -> None:
+def test_a_key_of_the_environment_needs_no_typing_and_can_be_replaced(
+    serve_page: Callable[..., str], open_tab: Callable[..., Tab]
+) -> None:
     with serve(Toy(key=KEY)) as url:
         tab = open_tab(serve_page(SPECVIZ_TARGET="openai:toy", TARGET_BASE_URL=url, TARGET_TOKENIZER="toy",
                                   DRAFT_MODEL="toy", TARGET_API_KEY=KEY))  # fmt: skip
@@ -95,7 +98,9 @@ def test_a_key_of_the_environment_needs_no_typing_and_can_be_replaced(serve_page
         assert KEY not in tab.page.evaluate(ALL_TEXT)
 
 
-def test_a_run_shows_the_way_what_was_sent_the_bill_and_both_baselines(remote_url: str, open_tab: Callable) -> None:
+def test_a_run_shows_the_way_what_was_sent_the_bill_and_both_baselines(
+    remote_url: str, open_tab: Callable[..., Tab]
+) -> None:
     with serve(Toy()) as url:
         tab = open_tab(remote_url)
         _choose_server(tab, url)
@@ -104,7 +109,7 @@ def test_a_run_shows_the_way_what_was_sent_the_bill_and_both_baselines(remote_ur
         tab.page.get_by_text("scored by the server").wait_for()
         tab.page.get_by_text("Billed tokens", exact=True).wait_for()
         tab.page.get_by_text("What was sent").click()
-        assert "Hello" in tab.page.locator("[data-testid=stExpander] code").text_content()
+        assert "Hello" in text_of(tab.page.locator("[data-testid=stExpander] code"))
         chart = tab.page.locator("[data-chart=speed]")
         chart.get_by_text("streaming", exact=True).wait_for()
         chart.get_by_text("one call per token", exact=True).wait_for()
@@ -114,7 +119,9 @@ def test_a_run_shows_the_way_what_was_sent_the_bill_and_both_baselines(remote_ur
         assert next(e for e in events if e["type"] == "run_started")["way"] == "scoring"
 
 
-def test_what_came_before_a_server_died_stays_with_the_error_on_top(remote_url: str, open_tab: Callable) -> None:
+def test_what_came_before_a_server_died_stays_with_the_error_on_top(
+    remote_url: str, open_tab: Callable[..., Tab]
+) -> None:
     toy = Toy()
     with serve(toy) as url:
         tab = open_tab(remote_url)
@@ -132,7 +139,7 @@ def test_what_came_before_a_server_died_stays_with_the_error_on_top(remote_url: 
         tab.page.locator("button:enabled", has_text="Run").wait_for()
 
 
-def test_a_wait_for_a_busy_server_is_shown_and_stop_ends_it(remote_url: str, open_tab: Callable) -> None:
+def test_a_wait_for_a_busy_server_is_shown_and_stop_ends_it(remote_url: str, open_tab: Callable[..., Tab]) -> None:
     toy = Toy()
     with serve(toy) as url:
         tab = open_tab(remote_url)
@@ -146,7 +153,7 @@ def test_a_wait_for_a_busy_server_is_shown_and_stop_ends_it(remote_url: str, ope
         tab.page.get_by_text("Stopped by you after 0 tokens").wait_for(timeout=10_000)
 
 
-def test_a_server_that_is_not_there_is_a_red_light_with_a_remedy(remote_url: str, open_tab: Callable) -> None:
+def test_a_server_that_is_not_there_is_a_red_light_with_a_remedy(remote_url: str, open_tab: Callable[..., Tab]) -> None:
     tab = open_tab(remote_url)
     with serve(Toy()) as url:
         pass
@@ -158,7 +165,7 @@ def test_a_server_that_is_not_there_is_a_red_light_with_a_remedy(remote_url: str
 
 
 def test_what_cannot_be_a_key_stops_the_click_and_nothing_moves_from_under_the_next(
-    remote_url: str, open_tab: Callable
+    remote_url: str, open_tab: Callable[..., Tab]
 ) -> None:
     with serve(Toy()) as url:
         tab = open_tab(remote_url)
@@ -168,16 +175,16 @@ def test_what_cannot_be_a_key_stops_the_click_and_nothing_moves_from_under_the_n
         tab.page.get_by_text("A key has letters, digits and signs").wait_for()
         assert _key_field(tab).input_value() == "" and not tab.page.get_by_text("Key set").is_visible()
         _key_field(tab).fill(KEY)
-        below = tab.button("Test the target").bounding_box()
+        below = box_of(tab.button("Test the target"))
         _key_field(tab).press("Enter")
         tab.page.get_by_text("Key set for this session").wait_for()
         tab.page.get_by_text("A key has letters, digits and signs").wait_for(state="detached")
-        assert tab.button("Test the target").bounding_box() == below
+        assert box_of(tab.button("Test the target")) == below
         tab.button("Test the target").click()
         tab.page.get_by_text("answers", exact=True).wait_for()
 
 
-def test_a_test_that_waits_can_be_cancelled(remote_url: str, open_tab: Callable) -> None:
+def test_a_test_that_waits_can_be_cancelled(remote_url: str, open_tab: Callable[..., Tab]) -> None:
     toy = Toy()
     with serve(toy) as url:
         toy.statuses += [503] * 50
@@ -191,7 +198,7 @@ def test_a_test_that_waits_can_be_cancelled(remote_url: str, open_tab: Callable)
         _until_enabled(tab, "Test the target")
 
 
-def test_a_test_of_a_local_pair(toy_url: str, open_tab: Callable) -> None:
+def test_a_test_of_a_local_pair(toy_url: str, open_tab: Callable[..., Tab]) -> None:
     tab = open_tab(toy_url)
     for what in ("target", "draft"):
         tab.button(f"Test the {what}").click()
@@ -201,7 +208,9 @@ def test_a_test_of_a_local_pair(toy_url: str, open_tab: Callable) -> None:
 
 
 @pytest.mark.parametrize("gap_ms", [0, 10, 40])
-def test_a_key_arrives_however_soon_a_click_follows_it(remote_url: str, open_tab: Callable, gap_ms: int) -> None:
+def test_a_key_arrives_however_soon_a_click_follows_it(
+    remote_url: str, open_tab: Callable[..., Tab], gap_ms: int
+) -> None:
     tab = open_tab(remote_url)
     with serve(Toy(key=KEY)) as url:
         _choose_server(tab, url)

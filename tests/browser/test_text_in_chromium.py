@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import Tab
+from tests.browser.located import box_of, text_of
 from tests.ui.fakes import SCENES
 
 pytestmark = pytest.mark.browser
@@ -15,31 +17,31 @@ pytestmark = pytest.mark.browser
 _STATE = "(frame) => { const text = frame.getRootNode().__specviz ?? frame.parentNode.__specviz; return %s; }"
 
 
-def _text(tab: Any, expression: str) -> Any:
+def _text(tab: Tab, expression: str) -> Any:
     """Evaluate over `text`, the drawn text's state."""
     return tab.page.locator(".frame").evaluate(_STATE % expression)
 
 
-def _box(tab: Any) -> Any:
+def _box(tab: Tab) -> Any:
     return tab.page.get_by_role("group", name="Output, one element per token")
 
 
-def _finished(tab: Any, prompt: str) -> None:
+def _finished(tab: Tab, prompt: str) -> None:
     tab.run(prompt)
     tab.page.get_by_text("Finished:").wait_for()
     _wait_for_tokens(tab, len(SCENES[prompt]().state().text) - 1)
 
 
-def _wait_for_tokens(tab: Any, more_than: int) -> int:
+def _wait_for_tokens(tab: Tab, more_than: int) -> int:
     tab.page.locator(".text .token").nth(more_than).wait_for(state="attached")
     return tab.page.locator(".text .token").count()
 
 
-def _chosen(tab: Any) -> Any:
+def _chosen(tab: Tab) -> Any:
     return tab.page.locator(".text .token[aria-current=true]")
 
 
-def test_a_click_chooses_a_token_for_tree_and_inspector_too(open_tab: Callable, scripted_url: str) -> None:
+def test_a_click_chooses_a_token_for_tree_and_inspector_too(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
     tab.wait_for_nodes(len(SCENES["talk"]().state().nodes) - 1)
@@ -47,15 +49,12 @@ def test_a_click_chooses_a_token_for_tree_and_inspector_too(open_tab: Callable, 
     token.click()
     assert token.get_attribute("aria-current") == "true" and _chosen(tab).count() == 1
     chosen = tab.page.evaluate("globalThis.__specviz.chosen.id")
-    assert (
-        tab.page.locator(".text .token").nth(_text(tab, "text.chosen.__token.at")).text_content()
-        == token.text_content()
-    )
+    assert text_of(tab.page.locator(".text .token").nth(_text(tab, "text.chosen.__token.at"))) == text_of(token)
     tab.page.locator(".inspector").get_by_text("resampled", exact=False).first.wait_for()
     assert tab.tree("tree.network.getSelectedNodes()") == [chosen]
 
 
-def test_the_keyboard_goes_through_the_text_and_chooses(open_tab: Callable, scripted_url: str) -> None:
+def test_the_keyboard_goes_through_the_text_and_chooses(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
     tokens, keys = tab.page.locator(".text .token"), tab.page.keyboard
@@ -69,7 +68,7 @@ def test_the_keyboard_goes_through_the_text_and_chooses(open_tab: Callable, scri
     keys.press(" ")
     assert tokens.last.get_attribute("aria-current") == "true" and _chosen(tab).count() == 1
     tip = tab.page.get_by_role("tooltip")
-    assert tip.is_visible() and "round 40" in tip.text_content()
+    assert tip.is_visible() and "round 40" in text_of(tip)
     keys.press("Escape")
     assert not tip.is_visible() and _chosen(tab).count() == 1
     keys.press("Escape")
@@ -77,7 +76,7 @@ def test_the_keyboard_goes_through_the_text_and_chooses(open_tab: Callable, scri
 
 
 def test_a_choice_made_elsewhere_comes_into_view_in_the_box_and_not_on_the_page(
-    open_tab: Callable, scripted_url: str
+    open_tab: Callable[..., Tab], scripted_url: str
 ) -> None:
     tab = open_tab(scripted_url, height=700)
     _finished(tab, "large")
@@ -95,7 +94,9 @@ def test_a_choice_made_elsewhere_comes_into_view_in_the_box_and_not_on_the_page(
     assert tab.page.locator(".text .token[tabindex='0'][aria-current=true]").count() == 1, "the next Tab goes there"
 
 
-def test_a_dropped_draft_that_is_chosen_marks_what_came_in_its_place(open_tab: Callable, scripted_url: str) -> None:
+def test_a_dropped_draft_that_is_chosen_marks_what_came_in_its_place(
+    open_tab: Callable[..., Tab], scripted_url: str
+) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
     state = SCENES["talk"]().state()
@@ -108,7 +109,7 @@ def test_a_dropped_draft_that_is_chosen_marks_what_came_in_its_place(open_tab: C
     assert _chosen(tab).count() == 0, "it stands for the draft; it is not what was chosen"
 
 
-def test_a_token_that_is_looked_at_marks_its_round(open_tab: Callable, scripted_url: str) -> None:
+def test_a_token_that_is_looked_at_marks_its_round(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
     state = SCENES["talk"]().state()
@@ -124,7 +125,7 @@ def test_a_token_that_is_looked_at_marks_its_round(open_tab: Callable, scripted_
 
 
 def test_the_text_follows_its_end_until_it_is_scrolled_and_a_button_leads_back(
-    open_tab: Callable, scripted_url: str
+    open_tab: Callable[..., Tab], scripted_url: str
 ) -> None:
     tab = open_tab(scripted_url)
     tab.run("endless")
@@ -145,7 +146,7 @@ def test_the_text_follows_its_end_until_it_is_scrolled_and_a_button_leads_back(
     tab.button("Stop").click()
 
 
-def test_what_is_copied_is_the_text_alone(open_tab: Callable, scripted_url: str) -> None:
+def test_what_is_copied_is_the_text_alone(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url, permissions=["clipboard-read", "clipboard-write"])
     _finished(tab, "hostile")
     shown = _text(tab, "text.spans.filter((s) => !s.classList.contains('chip')).map((s) => s.textContent).join('')")
@@ -159,14 +160,14 @@ def test_what_is_copied_is_the_text_alone(open_tab: Callable, scripted_url: str)
     assert _clipboard(tab) == shown
 
 
-def _clipboard(tab: Any) -> str:
-    return tab.page.evaluate("navigator.clipboard.readText()").replace("\r\n", "\n")
+def _clipboard(tab: Tab) -> str:
+    return str(tab.page.evaluate("navigator.clipboard.readText()")).replace("\r\n", "\n")
 
 
-def test_marking_a_part_of_a_token_chooses_nothing(open_tab: Callable, scripted_url: str) -> None:
+def test_marking_a_part_of_a_token_chooses_nothing(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
-    box = tab.page.locator(".text .token", has_text="proposes").first.bounding_box()
+    box = box_of(tab.page.locator(".text .token", has_text="proposes").first)
     tab.page.mouse.move(box["x"] + 12, box["y"] + 8)
     tab.page.mouse.down()
     tab.page.mouse.move(box["x"] + 40, box["y"] + 8, steps=4)
@@ -174,7 +175,9 @@ def test_marking_a_part_of_a_token_chooses_nothing(open_tab: Callable, scripted_
     assert _chosen(tab).count() == 0
 
 
-def test_both_halves_of_an_emoji_can_be_chosen_and_it_stays_whole(open_tab: Callable, scripted_url: str) -> None:
+def test_both_halves_of_an_emoji_can_be_chosen_and_it_stays_whole(
+    open_tab: Callable[..., Tab], scripted_url: str
+) -> None:
     """Reported as ferrox#124."""
     tab = open_tab(scripted_url)
     _finished(tab, "hostile")
@@ -182,16 +185,18 @@ def test_both_halves_of_an_emoji_can_be_chosen_and_it_stays_whole(open_tab: Call
     for half in (whole, part):
         half.click()
         assert half.get_attribute("aria-current") == "true" and _chosen(tab).count() == 1
-        assert whole.text_content() == "😀" and half.bounding_box()["width"] > 5
+        assert text_of(whole) == "😀" and box_of(half)["width"] > 5
     tips = []
     for half in (whole, part):
         half.hover()
-        tips.append(tab.page.get_by_role("tooltip").text_content())
+        tips.append(text_of(tab.page.get_by_role("tooltip")))
     assert tips[0] != tips[1] and "\\xf0\\x9f" in tips[0] and "\\x98\\x80" in tips[1]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_chosen_token_stands_out_from_every_status(open_tab: Callable, scripted_url: str, scheme: str) -> None:
+def test_the_chosen_token_stands_out_from_every_status(
+    open_tab: Callable[..., Tab], scripted_url: str, scheme: str
+) -> None:
     tab = open_tab(scripted_url, color_scheme=scheme)
     _finished(tab, "talk")
     for status in ("accepted", "resampled", "bonus"):
@@ -204,7 +209,7 @@ def test_the_chosen_token_stands_out_from_every_status(open_tab: Callable, scrip
         assert ring[0] != "none" and ring[1] == ring[2], "as strong as the letters themselves"
 
 
-def test_statuses_differ_without_colours(open_tab: Callable, scripted_url: str) -> None:
+def test_statuses_differ_without_colours(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url, forced_colors="active")
     _finished(tab, "talk")
     lines = [
@@ -216,7 +221,7 @@ def test_statuses_differ_without_colours(open_tab: Callable, scripted_url: str) 
     assert len(set(lines)) == 3 and all(line.startswith("underline") for line in lines)
 
 
-def test_colours_can_be_taken_off(open_tab: Callable, scripted_url: str) -> None:
+def test_colours_can_be_taken_off(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
     look = "(t) => { const s = getComputedStyle(t); return [s.backgroundColor, s.textDecorationLine]; }"
@@ -226,7 +231,7 @@ def test_colours_can_be_taken_off(open_tab: Callable, scripted_url: str) -> None
     assert tab.page.locator(".text .token.resampled").first.evaluate(look) == ["rgba(0, 0, 0, 0)", "none"]
 
 
-def test_the_text_has_a_name_and_its_own_place(open_tab: Callable, scripted_url: str) -> None:
+def test_the_text_has_a_name_and_its_own_place(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finished(tab, "talk")
     region = tab.page.get_by_role("region", name="Text")
@@ -240,7 +245,9 @@ def test_the_text_has_a_name_and_its_own_place(open_tab: Callable, scripted_url:
 
 @pytest.mark.parametrize("width", [390, 700, 1024])
 @pytest.mark.parametrize("prompt", ["hostile", "remote"])
-def test_nothing_is_wider_than_the_window(open_tab: Callable, scripted_url: str, width: int, prompt: str) -> None:
+def test_nothing_is_wider_than_the_window(
+    open_tab: Callable[..., Tab], scripted_url: str, width: int, prompt: str
+) -> None:
     tab = open_tab(scripted_url, width=width, height=844)
     wide = (
         "() => [document.documentElement, document.querySelector('[data-testid=stMain]')]"
@@ -250,11 +257,11 @@ def test_nothing_is_wider_than_the_window(open_tab: Callable, scripted_url: str,
     _finished(tab, prompt)
     tab.page.locator(".js-plotly-plot").first.wait_for()
     assert tab.page.evaluate(wide) == [0, 0]
-    cards = [card.bounding_box() for card in tab.page.locator("[data-testid=stMetric]").all()]
+    cards = [box_of(card) for card in tab.page.locator("[data-testid=stMetric]").all()]
     assert len({round(card["width"]) for card in cards}) <= 2 and all(card["width"] > 120 for card in cards)
 
 
-def test_what_happens_is_read_out_once_and_not_with_every_poll(open_tab: Callable, scripted_url: str) -> None:
+def test_what_happens_is_read_out_once_and_not_with_every_poll(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("queued")
     status = tab.page.locator(".announced[role=status]")
@@ -274,10 +281,10 @@ def test_what_happens_is_read_out_once_and_not_with_every_poll(open_tab: Callabl
     told = status.evaluate("(s) => s.__told")
     assert told[-1].startswith("The run is complete: the model ended its answer. It has 120 tokens in 40 rounds.")
     assert len(told) == len(set(told)) < 8, "the region stays the same from run to run, and is not filled at each poll"
-    assert status.bounding_box()["width"] <= 1, "it is heard, not seen"
+    assert box_of(status)["width"] <= 1, "it is heard, not seen"
 
 
-def test_a_failure_is_an_alert(open_tab: Callable, scripted_url: str) -> None:
+def test_a_failure_is_an_alert(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     tab.run("fails")
     tab.page.get_by_role("alert").get_by_text("The target went away").wait_for()

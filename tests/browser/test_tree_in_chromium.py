@@ -16,10 +16,12 @@ from specviz.ui.parts import tree
 from specviz.ui.parts.libraries import VIS_SCRIPT
 from specviz.views import words
 from specviz.views.tree import TreeView
+from tests.browser.conftest import Tab
+from tests.browser.located import box_of, text_of
 from tests.ui.fakes import HOSTILE, SCENES
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Locator, Page
 
 VIEW = "[tree.network.getScale(), tree.network.getViewPosition()]"
 
@@ -65,7 +67,7 @@ class Tree:
         self.faults: list[str] = []
         page.on("pageerror", lambda e: self.faults.append(str(e)))
         page.on("console", lambda m: self.faults.append(m.text) if m.type == "error" else None)
-        page.on("dialog", lambda d: (self.faults.append(d.message), d.dismiss()))
+        page.on("dialog", self._refuse)
         self.state, self.view, self.sent = RunState(), TreeView(), 0
         self._events = iter(SCENES[scene]().events)
         page.set_content("<style id=theme></style>")
@@ -73,6 +75,10 @@ class Tree:
         page.add_script_tag(content=VIS_SCRIPT + "\nglobalThis.loaded = true;", type="module")
         page.wait_for_function("globalThis.loaded")
         page.evaluate(PAGE, tree.HTML)
+
+    def _refuse(self, dialog: Dialog) -> None:
+        self.faults.append(dialog.message)
+        dialog.dismiss()
 
     def dress(self, theme: str) -> None:
         sheet = "".join(f"--st-{name}-color:{value};" for name, value in THEMES[theme].items())
@@ -102,14 +108,14 @@ class Tree:
     def drawn(self) -> None:
         self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
-    def button(self, name: str) -> Any:
+    def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
 
-    def legend(self, name: str) -> Any:
+    def legend(self, name: str) -> Locator:
         return self.page.locator(".legend").get_by_role("button", name=name)
 
     def nodes(self) -> int:
-        return self.tree("tree.nodes.length")
+        return int(self.tree("tree.nodes.length"))
 
     def tree(self, expression: str) -> Any:
         return self.page.locator(".network").evaluate(
@@ -135,24 +141,25 @@ def grow(browser: Browser) -> Iterator[Callable[..., Tree]]:
     assert [fault for each in made for fault in each.faults] == []
 
 
-def click_node(tab: Any, node: int | str) -> None:
+def click_node(tab: Tree, node: int | str) -> None:
     """Click what stands on the canvas under this id; it must be in view."""
     at = tab.tree(f"tree.network.canvasToDOM(tree.network.getPosition({node!r}))")
-    box = tab.page.locator(".network canvas").bounding_box()
+    box = box_of(tab.page.locator(".network canvas"))
     assert 0 < at["x"] < box["width"] and 0 < at["y"] < box["height"], f"{node} is out of view: {at}"
     tab.page.mouse.click(box["x"] + at["x"], box["y"] + at["y"])
 
 
-def look_at(tab: Any, x: float, y: float = 60, scale: float = 0.8) -> None:
+def look_at(tab: Tree, x: float, y: float = 60, scale: float = 0.8) -> None:
     tab.tree(f"(tree.follow = false, tree.network.moveTo({{position: {{x: {x}, y: {y}}}, scale: {scale}}}), 0)")
     tab.page.locator(".network").evaluate("() => new Promise((done) => requestAnimationFrame(() => done(0)))")
 
 
-def chosen(tab: Any) -> int | None:
-    return tab.page.evaluate("__specviz.chosen.id")
+def chosen(tab: Tree) -> int | None:
+    found: int | None = tab.page.evaluate("__specviz.chosen.id")
+    return found
 
 
-def no_overlap(tab: Any) -> None:
+def no_overlap(tab: Tree) -> None:
     spans = tab.tree(SPANS)
     for (one, _, end), (other, start, _) in pairwise(spans):
         assert end <= start, f"{one} reaches into {other}"
@@ -202,7 +209,7 @@ def test_two_clicks_on_a_chip_open_it_and_do_not_go_to_the_end(grow: Callable[..
     tab = grow("large")
     look_at(tab, tab.tree("tree.chips.get(7)"), 0)
     at = tab.tree("tree.network.canvasToDOM(tree.network.getPosition('chip:7'))")
-    box = tab.page.locator(".network canvas").bounding_box()
+    box = box_of(tab.page.locator(".network canvas"))
     tab.page.mouse.dblclick(box["x"] + at["x"], box["y"] + at["y"])
     tab.page.locator(".network").evaluate(
         "(box) => new Promise((done) => { const { network } = box.__specviz;"
@@ -214,7 +221,7 @@ def test_two_clicks_on_a_chip_open_it_and_do_not_go_to_the_end(grow: Callable[..
 
 def test_nothing_folds_under_a_person_who_has_moved_away(grow: Callable[..., Tree]) -> None:
     tab = grow("endless", rounds=30)
-    box = tab.page.locator(".network canvas").bounding_box()
+    box = box_of(tab.page.locator(".network canvas"))
     x, y = box["x"] + 200, box["y"] + box["height"] - 30
     tab.page.mouse.move(x, y)
     tab.page.mouse.down()
@@ -235,7 +242,7 @@ def test_nothing_folds_under_a_person_who_has_moved_away(grow: Callable[..., Tre
 def test_the_legend_is_a_filter(grow: Callable[..., Tree]) -> None:
     tab = grow("talk")
     entry = tab.page.locator(".legend").get_by_role("button", name="rejected")
-    count = entry.locator(".count").text_content()
+    count = text_of(entry.locator(".count"))
     shown = "tree.drawn.get().filter((n) => tree.nodes.get(n.id).status === 'rejected').length"
     assert tab.tree(shown) == int(count) > 0
     entry.click()
@@ -243,7 +250,7 @@ def test_the_legend_is_a_filter(grow: Callable[..., Tree]) -> None:
     assert "line-through" in entry.locator(".name").evaluate("(e) => getComputedStyle(e).textDecorationLine")
     assert tab.tree(shown) == 0
     assert tab.tree("tree.edges.get().filter((e) => tree.nodes.get(e.id).status === 'rejected').length") == 0
-    assert entry.locator(".count").text_content() == count
+    assert text_of(entry.locator(".count")) == count
     tab.page.locator(".legend").get_by_role("button", name="accepted").click()
     assert tab.tree("tree.drawn.length") < tab.nodes() - int(count)
     tab.page.locator(".legend").get_by_role("button", name="all", exact=True).click()
@@ -328,7 +335,7 @@ def test_a_node_is_chosen_by_click(grow: Callable[..., Tree]) -> None:
     name, report = tab.page.evaluate("reports.at(-1)")
     assert (name, report["run"], report["id"]) == ("selected", "run", node)
     assert tab.tree(VIEW) == view and tab.tree("tree.follow") is True, "it is in view: nothing moves"
-    box = tab.page.locator(".network canvas").bounding_box()
+    box = box_of(tab.page.locator(".network canvas"))
     tab.page.mouse.click(box["x"] + 20, box["y"] + box["height"] - 8)
     assert chosen(tab) is None and tab.tree("tree.network.getSelectedNodes()") == []
 
@@ -391,7 +398,9 @@ def test_alternatives_are_drawn_on_demand_and_are_no_nodes(grow: Callable[..., T
 
 def test_the_tree_can_be_walked_by_keyboard(grow: Callable[..., Tree]) -> None:
     tab = grow("large")
-    nodes = {n["id"]: n for n in tab.tree("tree.nodes.get().map(({title, ...n}) => n)")}
+    nodes: dict[int | None, dict[str, Any]] = {
+        n["id"]: n for n in tab.tree("tree.nodes.get().map(({title, ...n}) => n)")
+    }
     box = tab.page.locator(".network")
     assert box.get_attribute("role") == "application" and "arrow" in box.get_attribute("aria-label").lower()
     box.focus()
@@ -473,7 +482,7 @@ def test_a_new_theme_paints_everything_anew(grow: Callable[..., Tree]) -> None:
 
 
 def test_text_and_tree_choose_the_same_token_and_a_page_run_leaves_the_view_alone(
-    open_tab: Callable, scripted_url: str
+    open_tab: Callable[..., Tab], scripted_url: str
 ) -> None:
     """In the page itself."""
     tab = open_tab(scripted_url)

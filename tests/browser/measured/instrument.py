@@ -206,7 +206,7 @@ class Window(BaseHTTPRequestHandler):
 def install() -> None:
     """Once per process, however often the page runs."""
     LiveView.show = _watched_show(LiveView.show)  # type: ignore[method-assign]
-    live.show_run = _paced_show(live.show_run)
+    vars(live)["show_run"] = _paced_show(run_view.show_run)
     server = ThreadingHTTPServer(("127.0.0.1", int(os.environ["MEASURED_PORT"])), Window)
     threading.Thread(target=server.serve_forever, name="measured-window", daemon=True).start()
 

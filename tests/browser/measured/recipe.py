@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
+import msgspec
+
 from specviz.ui.run_view import CHARTS_POLL_S, TREE_POLL_S
 
 
@@ -42,10 +44,10 @@ class Recipe:
     def of(cls, prompt: str) -> Recipe:
         words, _, rest = prompt.partition("|")
         kind, *pairs = words.split()
-        known = {f.name: str(f.type) for f in fields(cls)}
-        read = {"int": int, "float": float, "str": str, "bool": lambda v: v == "True"}
-        given = {name: read[known[name]](value) for name, value in (pair.split("=") for pair in pairs)}
-        return cls(kind, **given, **({"prompt": rest.strip()} if rest.strip() else {}))  # type: ignore[arg-type]
+        given = {"kind": kind} | dict(pair.split("=") for pair in pairs)
+        if rest.strip():
+            given["prompt"] = rest.strip()
+        return msgspec.convert(given, cls, strict=False)
 
     def __str__(self) -> str:
         changed = {f.name: getattr(self, f.name) for f in fields(self)[1:-1] if getattr(self, f.name) != f.default}
