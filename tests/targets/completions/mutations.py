@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-STRANGE = [
+STRANGE: list[Any] = [
     None, True, False, 0, 1, 2, -1, 3, 10**9, 2**31, 10**400, 0.0, -0.0, 0.5, 1e-9, -0.5, -5.0, -9999.0, -3.4e38,
     math.nan, math.inf, -math.inf, "", "a", "1", "-0.5", "null", "token_id:1", "token_id:9999999999", "token_id:²",
     "\ufffd", "\ud800", "stop", [], {}, [[]], [None], {"logprob": -1.0}, {"meta_info": {}}, {"content": []},

@@ -22,7 +22,8 @@ class Got:
 
     @property
     def json(self) -> dict[str, object]:
-        return json.loads(self.body)
+        body: dict[str, object] = json.loads(self.body)
+        return body
 
 
 @dataclass

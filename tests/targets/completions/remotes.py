@@ -118,7 +118,9 @@ class Scripted:
         raise NotImplementedError
 
 
-def legacy(*texts: str, ids: Sequence[Sequence[int]] | None = None, finish: str = "length", **usage: int) -> dict:
+def legacy(
+    *texts: str, ids: Sequence[Sequence[int]] | None = None, finish: str = "length", **usage: int
+) -> dict[str, Any]:
     """A body of the completions API with a choice for each text."""
     choices = [
         {"index": i, "text": text, "finish_reason": finish, "logprobs": None}

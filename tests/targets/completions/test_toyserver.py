@@ -3,6 +3,7 @@
 import json
 import urllib.error
 import urllib.request
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from tests.targets.completions.toyserver import DIALECTS, ToyServer, serve
 TABLE = [[0.1, 0.6, 0.3], [0.5, 0.25, 0.25], [0.2, 0.2, 0.6]]
 
 
-def ask(toy: ToyServer, **body: object) -> dict:
+def ask(toy: ToyServer, **body: object) -> dict[str, Any]:
     status, answer = toy.answer("/v1/completions", {"model": "toy"} | body)
-    assert status == 200, answer
+    assert status == 200 and isinstance(answer, dict), answer
     return answer
 
 
@@ -73,7 +74,7 @@ def test_llama_cpp_python_is_a_row_late_without_a_bos() -> None:
         ("generates", {"prompt": ["a", "b"]}, 400),
     ],
 )
-def test_refusals(dialect: str, body: dict, status: int) -> None:
+def test_refusals(dialect: str, body: dict[str, Any], status: int) -> None:
     assert ToyServer(TABLE, dialect).answer("/v1/completions", {"model": "toy"} | body)[0] == status
 
 
@@ -122,10 +123,10 @@ def test_mlx_dies_of_what_it_has_written() -> None:
     assert toy.answer("/v1/completions", {"model": "toy", "prompt": "c"})[0] == 404
 
 
-def post(url: str, body: dict, key: str = "") -> bytes:
+def post(url: str, body: dict[str, Any], key: str = "") -> bytes:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Authorization": f"Bearer {key}"})
     with urllib.request.urlopen(request, timeout=10) as answer:
-        return answer.read()
+        return bytes(answer.read())
 
 
 def test_over_a_socket() -> None:

@@ -30,7 +30,7 @@ from tests.toys import FixedScorer, LetterTokenizer, MarkovScorer
 
 DIALECTS = ("vllm", "sglang", "llamacpp", "llama-cpp-python", "mlx", "generates")
 #: What `Findings.engine` is to become for each.
-ENGINES: dict[str, Engine] = {d: d for d in DIALECTS} | {"generates": ""}  # type: ignore[dict-item,assignment]
+ENGINES: dict[str, Engine] = {d: d for d in DIALECTS} | {"generates": ""}  # type: ignore[assignment]
 
 TAKES_IDS = ("vllm", "sglang", "llamacpp")
 
@@ -185,7 +185,8 @@ class ToyServer:
         if self.dialect == "sglang":  # after temperature, before top-k and top-p
             return _log_softmax(self.logprobs(context) / sampling.temperature)
         with np.errstate(divide="ignore"):
-            return np.log(p)
+            logprobs: np.ndarray = np.log(p)
+        return logprobs
 
     def _sampling(self, body: Mapping[str, Any]) -> tuple[Sampling, float]:
         """Settings of a request over the server's own defaults."""
@@ -346,7 +347,7 @@ class ToyServer:
         if asked is not None:
             behind = list(zip(ids, rows, strict=True))
             known = [None, *self._scored(made)] if echo else []
-            legacy = [(made.prompt[0], None)] if echo else []
+            legacy: list[tuple[int, np.ndarray | None]] = [(made.prompt[0], None)] if echo else []
             legacy += [k for k in known if k is not None] + behind
             choice["logprobs"] = _legacy(legacy, int(asked), names)
         if echo and not return_ids:
@@ -498,7 +499,7 @@ class ToyServer:
         def best(row: np.ndarray) -> list[list[Any]]:
             return [entry(i, row) for i in _best(row, top)]
 
-        rows = {
+        rows: dict[str, list[list[Any] | None]] = {
             "input_token_logprobs": [entry(made.prompt[start], None), *(entry(i, r) for i, r in scored)],
             "output_token_logprobs": [entry(i, r) for i, r in behind],
         }
@@ -581,7 +582,8 @@ def _or(value: Any, default: Any) -> Any:
 def _log_softmax(logits: np.ndarray) -> np.ndarray:
     shifted = logits - logits.max()
     with np.errstate(divide="ignore"):
-        return shifted - np.log(np.exp(shifted).sum())
+        logprobs: np.ndarray = shifted - np.log(np.exp(shifted).sum())
+    return logprobs
 
 
 def _best(row: np.ndarray, n: int) -> list[int]:

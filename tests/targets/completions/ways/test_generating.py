@@ -1,6 +1,8 @@
 """The target continues the text, and the draft is compared with it."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,40 +180,39 @@ def test_text_is_matched_as_far_as_the_draft_writes_it() -> None:
 
 HALF = TOY.first_half_id
 
+verify_toy = partial(verify, tokenizer=TOY, vocab_size=TOY.vocab_size, stop_ids=TOY.stop_ids)
 
-def emoji_body(ids: list[int] | None, text: str) -> dict:
+
+def emoji_body(ids: list[int] | None, text: str) -> dict[str, Any]:
     return legacy(text, ids=None if ids is None else [ids], prompt_tokens=1, completion_tokens=2)
 
 
 def test_a_prompt_that_goes_out_as_text_ends_with_a_whole_character() -> None:
     """The block ends between the halves of an emoji: the second half is requested, and owed."""
-    found = {"tokenizer": TOY, "vocab_size": TOY.vocab_size, "stop_ids": TOY.stop_ids}
     api = Scripted(emoji_body([0, HALF], " the\ufffd"), emoji_body([0, HALF, HALF + 1], " the😀"))
-    judged = verify(api, [1], block(0), Sampling(0.7), **found)
+    judged = verify_toy(api, [1], block(0), Sampling(0.7))
     assert judged.token_ids == (0, HALF) and judged.owed == (HALF + 1,) and judged.guarantee.kind == "EXACT"
     assert [r.max_tokens for r in api.requests] == [2, 3] and api.requests[0].seed == api.requests[1].seed
     assert judged.requests == 2 and judged.billed_completion_tokens == 4
     # A correction before the emoji is not affected.
     api = Scripted(emoji_body([0, HALF], " the\ufffd"))
-    judged = verify(api, [1], block(5), Sampling(0.7), **found)
+    judged = verify_toy(api, [1], block(5), Sampling(0.7))
     assert judged.token_ids == (0,) and judged.owed == ()
 
 
 def test_a_server_that_draws_anew_for_an_equal_seed_is_not_vouched_for() -> None:
-    found = {"tokenizer": TOY, "vocab_size": TOY.vocab_size, "stop_ids": TOY.stop_ids}
     bodies = [emoji_body([0, HALF], " the\ufffd"), emoji_body([4, 4, 4], " draft" * 3)]
-    judged = verify(Scripted(*bodies), [1], block(0), Sampling(0.7), **found)
+    judged = verify_toy(Scripted(*bodies), [1], block(0), Sampling(0.7))
     assert judged.guarantee.kind == "UNKNOWN" and "equal seed" in judged.guarantee.reason
-    assert verify(Scripted(*bodies), [1], block(0), **found).guarantee.kind == "EXACT"
+    assert verify_toy(Scripted(*bodies), [1], block(0)).guarantee.kind == "EXACT"
 
 
 def test_text_without_ids_is_asked_for_until_it_ends_with_a_whole_character() -> None:
-    found = {"tokenizer": TOY, "vocab_size": TOY.vocab_size, "stop_ids": TOY.stop_ids}
     api = Scripted(emoji_body(None, " the\ufffd"), emoji_body(None, " the😀"))
-    judged = verify(api, [1], block(0), **found)
+    judged = verify_toy(api, [1], block(0))
     assert [*judged.token_ids, *judged.owed] == [0, HALF, HALF + 1] and judged.guarantee.kind == "EXACT"
     never = [emoji_body(None, " the\ufffd") for _ in range(4)]
-    judged = verify(Scripted(*never), [1], block(0), **found)
+    judged = verify_toy(Scripted(*never), [1], block(0))
     assert judged.token_ids == (0,) and judged.guarantee.kind == "UNKNOWN"
 
 
@@ -228,18 +229,18 @@ class Breaks(LetterTokenizer):
 
 def test_a_prompt_that_goes_out_as_text_is_read_as_what_was_drawn() -> None:
     """The block ends with two line breaks, which would be one token: the next token is requested, and owed."""
-    found = {"tokenizer": Breaks(), "vocab_size": 4}
+    judge = partial(verify, tokenizer=Breaks(), vocab_size=4)
     api = Scripted(legacy("\n\n", ids=[[0, 0]]), legacy("\n\nb", ids=[[0, 0, 2]]))
-    judged = verify(api, [1], block(0), **found)
+    judged = judge(api, [1], block(0))
     assert judged.token_ids == (0, 0) and judged.owed == (2,) and judged.guarantee.kind == "EXACT"
     assert [r.max_tokens for r in api.requests] == [2, 3]
     # Where the context is already encoded as other ids, there are no more calls: they would not help.
     api = Scripted(legacy("\n\n", ids=[[0, 0]]))
-    judged = verify(api, [1, 0, 0], block(0), **found)
+    judged = judge(api, [1, 0, 0], block(0))
     assert judged.owed == () and judged.guarantee.kind == "UNKNOWN" and judged.requests == 1
     # Where more calls do not help, the answer is compared all the same.
     never = [legacy("\n" * n, ids=[[0] * (n - 2) + [0, 0]]) for n in (2, 3, 4, 5)]
-    judged = verify(Scripted(*never), [1], block(0), **found)
+    judged = judge(Scripted(*never), [1], block(0))
     assert judged.token_ids == (0, 0) and judged.owed == () and judged.requests == 4
 
 

@@ -30,7 +30,8 @@ class Case:
         weights = np.exp((self.logprobs - self.logprobs.max()) / self.sampling.temperature)
         if self.sampling.top_k:
             weights[np.argsort(-self.logprobs, kind="stable")[self.sampling.top_k :]] = 0
-        return weights / weights.sum()
+        p: Array = weights / weights.sum()
+        return p
 
     def known(self) -> Known | None:
         ids = np.argsort(-self.logprobs, kind="stable")[: self.n]
@@ -51,7 +52,8 @@ def row_of(kind: str, v: int, rng: np.random.Generator) -> Array:
         case _:
             logits = rng.normal(0, rng.uniform(0.5, 4), v)
     logits = rng.permutation(logits)
-    return logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+    logprobs: Array = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+    return logprobs
 
 
 def draft_of(kind: str, logprobs: Array, n: int, rng: np.random.Generator) -> Array:
@@ -73,7 +75,8 @@ def draft_of(kind: str, logprobs: Array, n: int, rng: np.random.Generator) -> Ar
             q = np.where(rng.random(v) < 3 / v, rng.random(v), 0) + 1e-300
         case _:
             q = rng.exponential(1, v)
-    return q / q.sum()
+    normed: Array = q / q.sum()
+    return normed
 
 
 ROWS = ("peaked", "flat", "zipf", "steps", "normal")
@@ -99,9 +102,9 @@ def thinned(case: Case, known: Known) -> Array:
     p, q, p_hat = case.p, case.q, all_p_hat(known, case.logprobs)
     stays = q * [keeps(a, b) for a, b in zip(p_hat, q, strict=True)]
     passed = p * [passes(a, b) for a, b in zip(p_hat, q, strict=True)]
-    if passed.sum() == 0:
-        return stays + (1 - stays.sum()) * p
-    return stays + (1 - stays.sum()) * passed / passed.sum()
+    again = p if passed.sum() == 0 else passed / passed.sum()
+    out: Array = stays + (1 - stays.sum()) * again
+    return out
 
 
 def best_first(case: Case, known: Known, patient: bool) -> Array:
@@ -117,11 +120,13 @@ def best_first(case: Case, known: Known, patient: bool) -> Array:
     seen = known.tail * ((1 - hold) * tail + hold * p)
     f = seen * [passes(a, b) for a, b in zip(p_hat, q, strict=True)]
     f[known.ids] += left(known, Row(q))
+    out: Array = stays + refused * p
     if f.sum() < 1e-300:
-        return stays + refused * p
+        return out
     looks = f.sum() / (left(known, Row(q)).sum() + known.tail)
     gives_up = 0.0 if patient or not known.error else max(0.0, 1 - looks) ** known.looks()
-    return stays + refused * ((1 - gives_up) * f / f.sum() + gives_up * p)
+    out = stays + refused * ((1 - gives_up) * f / f.sum() + gives_up * p)
+    return out
 
 
 def variation(one: Array, other: Array) -> float:

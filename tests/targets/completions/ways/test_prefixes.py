@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -59,8 +60,8 @@ def total_variation(api: Completions, n: int = 1500) -> tuple[float, float]:
         while len(ids) < 4:
             ids.append(draw(ROWS[ids[-1]], rng))
         counts[tuple(ids[1:4])] += 1
-    for ids in itertools.product(range(3), repeat=3):
-        p[ids] = np.prod([ROWS[before][i] for before, i in zip((0, *ids), ids, strict=False)])
+    for triple in itertools.product(range(3), repeat=3):
+        p[triple] = np.prod([ROWS[before][i] for before, i in itertools.pairwise((0, *triple))])
     return float(0.5 * np.abs(counts / n - p).sum()), float(0.4 * np.sqrt(p * (1 - p) / n).sum())
 
 
@@ -149,44 +150,44 @@ def test_a_token_that_only_the_server_knows_to_end_a_text_is_followed_by_an_end(
     """After an accepted token, the next draft token is compared with the end. After a correction, the end is owed."""
     rows = legacy("b", "c", ids=[[1], [2]], finish="length")
     rows["choices"][0]["finish_reason"] = "stop"
-    found = {"top": 0, "ids_out": False}
-    kept = verify(Scripted(rows), [0], block(1), stop_ids=frozenset({0}), **found)
+    judge = partial(verify, top=0, ids_out=False)
+    kept = judge(Scripted(rows), [0], block(1), stop_ids=frozenset({0}))
     assert kept.token_ids == (1, 0) and kept.owed == ()
-    refused = verify(Scripted(rows), [0], block(2), stop_ids=frozenset({0}), **found)
+    refused = judge(Scripted(rows), [0], block(2), stop_ids=frozenset({0}))
     assert refused.token_ids == (1,) and refused.owed == (0,)
 
 
-TEXT = {"ids_in": False, "ids_out": False, "top": 0}
+verify_text = partial(verify, ids_in=False, ids_out=False, top=0)
 
 
 def test_text_rows_match_byte_for_byte() -> None:
     api = Scripted(legacy("b", "a", "c"))
-    verdict = verify(api, [0], block(1, 2), **TEXT)
+    verdict = verify_text(api, [0], block(1, 2))
     assert api.requests[0].prompts == ("a", "ab", "abc")
     assert [d.status for d in verdict.decisions] == ["accepted", "rejected"] and verdict.token_ids == (1, 0)
     assert verdict.guarantee.kind == "EXACT"
 
 
 def test_a_piece_of_several_tokens_is_owed_whole() -> None:
-    verdict = verify(Scripted(legacy("cb", "a")), [0], block(2), **TEXT)
+    verdict = verify_text(Scripted(legacy("cb", "a")), [0], block(2))
     assert [d.status for d in verdict.decisions] == ["accepted", "bonus"] and verdict.token_ids == (2, 1)
-    verdict = verify(Scripted(legacy("cba", "a")), [0], block(0), **TEXT)
+    verdict = verify_text(Scripted(legacy("cba", "a")), [0], block(0))
     assert verdict.token_ids == (2,) and verdict.owed == (1, 0)
 
 
 def test_an_empty_text_is_an_end_or_an_error() -> None:
     ends = legacy("", "a", finish="stop")
-    verdict = verify(Scripted(ends), [0], block(1), stop_ids=frozenset({2}), **TEXT)
+    verdict = verify_text(Scripted(ends), [0], block(1), stop_ids=frozenset({2}))
     assert verdict.token_ids == (2,) and verdict.owed == ()
     # The draft proposed the end.
-    verdict = verify(Scripted(legacy("", "a", finish="stop")), [0], block(2), stop_ids=frozenset({2}), **TEXT)
+    verdict = verify_text(Scripted(legacy("", "a", finish="stop")), [0], block(2), stop_ids=frozenset({2}))
     assert verdict.decisions[0].status == "accepted"
     with pytest.raises(AnswerError, match="no stop token"):
-        verify(Scripted(ends), [0], block(1), **TEXT)
+        verify_text(Scripted(ends), [0], block(1))
     with pytest.raises(AnswerError, match="wrote nothing"):
-        verify(Scripted(legacy("", "a")), [0], block(1), **TEXT)
+        verify_text(Scripted(legacy("", "a")), [0], block(1))
     with pytest.raises(LackingError, match="part of a character"):
-        verify(Scripted(legacy("\ufffd", "a")), [0], block(1), **TEXT)
+        verify_text(Scripted(legacy("\ufffd", "a")), [0], block(1))
 
 
 class Merging(LetterTokenizer):

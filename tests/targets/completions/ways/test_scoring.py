@@ -36,7 +36,8 @@ def table(seed: int = 0, v: int = V) -> np.ndarray:
     rng = np.random.default_rng(seed)
     zipf = 1 / np.arange(1, v + 1) ** 1.1
     rows = np.array([rng.permutation(zipf * np.exp(rng.normal(0, 0.2, v))) for _ in range(v)])
-    return rows / rows.sum(axis=1, keepdims=True)
+    chain: np.ndarray = rows / rows.sum(axis=1, keepdims=True)
+    return chain
 
 
 TABLE = table()
@@ -191,9 +192,9 @@ def test_whole_blocks_at_temperature_1_are_ps() -> None:
     triples = list(product(range(v), repeat=3))
     p = np.array([small[2, a] * small[a, b] * small[b, c] for a, b, c in triples])
     counts = np.array([seen[t] for t in triples])
-    apart, noise = distance(counts, p)
-    print(f"\nblocks: TV {apart:.4f} (noise {noise:.4f})")
-    assert apart <= noise and fits(counts, p) > 1e-4
+    apart, error = distance(counts, p)
+    print(f"\nblocks: TV {apart:.4f} (noise {error:.4f})")
+    assert apart <= error and fits(counts, p) > 1e-4
 
 
 # Rules.
@@ -322,7 +323,7 @@ def test_a_decision_says_what_the_server_said() -> None:
     verdict = verify(api(), block(x), Sampling(1.0), Noise(1))
     d = verdict.decisions[0]
     assert d.p == pytest.approx(P[x], rel=1e-4) and d.q == 1 and d.acceptance == pytest.approx(P[x], rel=1e-4)
-    assert d.u is not None and (d.status == "accepted") == (d.u < d.acceptance)
+    assert d.u is not None and d.acceptance is not None and (d.status == "accepted") == (d.u < d.acceptance)
     assert d.draft_logprob_target == pytest.approx(np.log(P[x]), rel=1e-4) and d.entropy is None
     assert [a.token_id for a in d.alternatives] == BEST[:10].tolist()
     assert d.alternatives[0].token == TOKENIZER.token_name(x)
@@ -467,8 +468,8 @@ def test_weighed_tokens_say_what_is_known_and_nothing_else(draft: str, sampling:
         assert d.draft_id in found and all(c.q == q.prob(c.token_id) for c in d.weighed)
         assert found[d.draft_id].p == d.p
         bounded = sampling.temperature not in (0, 1)
-        near = pytest.approx if not bounded else lambda v: pytest.approx(v, rel=0.2)
-        assert all(c.p is None or c.p == near(p[c.token_id]) for c in d.weighed)
+        rel = 0.2 if bounded else None
+        assert all(c.p is None or c.p == pytest.approx(p[c.token_id], rel=rel) for c in d.weighed)
         assert all(found[i].p is not None for i in BEST[:10] if i in found)
         # Twenty of forty tokens are known. At temperature 0 and with top-k, all others have p = 0.
         whole = sampling.temperature == 0 or sampling.top_k or draft in ("the best alone", "one token")
