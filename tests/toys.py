@@ -107,6 +107,9 @@ class LetterTokenizer:
     def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         return prompt
 
+    def chat_ids(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> tuple[str, list[int]]:
+        return prompt, self.encode(prompt)
+
     def decode(self, token_ids: Sequence[int]) -> str:
         return "".join(self.pieces[i] for i in token_ids)
 

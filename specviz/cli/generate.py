@@ -100,7 +100,12 @@ def add_generate(commands: Any) -> None:
     p.add_argument("--tau", type=float, help="τ of the rule threshold (default: 0.3)")
     p.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
     p.add_argument("--system", help="system prompt")
-    p.add_argument("--raw", action="store_true", default=None, help="send the prompt without the chat template")
+    p.add_argument(
+        "--raw",
+        action="store_true",
+        default=None,
+        help="send the prompt without the chat template; special tokens in it, such as <|im_end|>, are read as such",
+    )
     p.add_argument(
         "--stop",
         action="append",

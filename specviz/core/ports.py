@@ -137,6 +137,10 @@ class Tokenizer(Protocol):
         """
         ...
 
+    def chat_ids(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> tuple[str, list[int]]:
+        """The text of `chat` and its ids. Names of special tokens in the user's words are text inside a template."""
+        ...
+
     def decode(self, token_ids: Sequence[int]) -> str:
         """Text of a complete id sequence; special tokens are left out, incomplete characters become U+FFFD."""
         ...

@@ -24,6 +24,8 @@ def refuse_empty(prompt: str) -> None:
 def prepare(target: Target, settings: Settings, prompt: str, before: Sequence[Exchange] = ()) -> tuple[str, list[int]]:
     """The text to decode from, with the chat template applied unless `raw`, and its ids.
 
+    Inside a template the user's words are text; with `raw` special tokens in them are parsed.
+
     Args:
         before: the conversation before the prompt; with `raw`, its texts are joined by newlines.
 
@@ -33,9 +35,9 @@ def prepare(target: Target, settings: Settings, prompt: str, before: Sequence[Ex
     refuse_empty(prompt)
     if settings.raw:
         text = without_template(prompt, before=before)
+        ids = target.tokenizer.encode(text)
     else:
-        text = target.tokenizer.chat(prompt, settings.system, before)
-    ids = target.tokenizer.encode(text)
+        text, ids = target.tokenizer.chat_ids(prompt, settings.system, before)
     check_prompt(ids, target.capabilities)
     return text, ids
 

@@ -56,7 +56,7 @@ class Subject:
 
     def prompt_ids(self, prompt: str) -> list[int]:
         """The ids of a prompt in the target's chat template."""
-        return self.tokenizer.encode(self.tokenizer.chat(prompt))
+        return self.tokenizer.chat_ids(prompt)[1]
 
 
 def target_name(text: str) -> str:

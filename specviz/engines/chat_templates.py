@@ -8,11 +8,10 @@ system turn, although a model's own template may have a default.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from specviz.core.ports import Exchange
-
-Format = Callable[[str, str, Sequence[Exchange]], str]
+from specviz.engines.tokenizer import Format
 
 
 def llama3(prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:

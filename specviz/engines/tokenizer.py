@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ END_TOKENS = (
 )
 #: In Harmony <|end|> closes one message of several in a turn, as the analysis before the answer.
 _HARMONY_CHANNEL = "<|channel|>"
+#: Put inside the name of a special token where a user typed it, until the text is encoded.
+_TYPED = "\ufdd0"
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -47,6 +49,10 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTE_OF = _byte_alphabet()
+
+
+#: A chat format: prompt, system prompt and earlier turns in, the text to encode out.
+Format = Callable[[str, str, Sequence[Exchange]], str]
 
 
 class ModelTokenizer:
@@ -87,6 +93,8 @@ class ModelTokenizer:
         self.pieces = tuple(pieces)
         self._special = frozenset(self._hf.all_special_ids) | {i for i, token in added.items() if token.special}
         self._literal = frozenset(i for i, token in added.items() if not token.special)
+        names = sorted((self.pieces[i] for i in self._special if len(self.pieces[i]) > 1), key=len, reverse=True)
+        self._special_name = re.compile("|".join(map(re.escape, names)) or r"(?!)")
         self._bytes: list[bytes | None] = [None] * self.vocab_size
         self.bos_id: int | None = self._hf.bos_token_id
         self.stop_ids = self._find_stop_ids(folder)
@@ -125,6 +133,58 @@ class ModelTokenizer:
         bos = self._hf.bos_token
         wants_bos = self.bos_id is not None and self._hf.encode("")[:1] == [self.bos_id]
         return bos + text if wants_bos and not text.startswith(bos) else text
+
+    def chat_ids(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> tuple[str, list[int]]:
+        """`chat` and its ids, with the user's words as text: see `ids_in`. Raises: as `chat` does."""
+        return self.ids_in(self.chat if self.has_template else None, prompt, system, before)
+
+    def ids_in(
+        self, chat: Format | None, prompt: str, system: str = "", before: Sequence[Exchange] = ()
+    ) -> tuple[str, list[int]]:
+        """The text of a chat format and its ids.
+
+        Control tokens come from the format only. A name of one in the prompts or the conversation is a text like any
+        other, or a user could end the turn in the middle of a question. Without a format it is parsed, as in `encode`.
+        """
+        texts = (prompt, system, *(text for exchange in before for text in exchange))
+        if chat is None or not any(map(self._special_name.search, texts)):
+            text = (chat or self.chat)(prompt, system, before)
+            return text, self.encode(text)
+        typed = [self._as_typed(text) for text in texts]
+        turns = list(zip(typed[2::2], typed[3::2], strict=True))
+        marked = chat(typed[0], typed[1], turns)
+        return marked.replace(_TYPED, ""), self._encode_marked(marked)
+
+    def _as_typed(self, text: str) -> str:
+        return self._special_name.sub(lambda name: name[0][0] + _TYPED + name[0][1:], text.replace(_TYPED, ""))
+
+    def _encode_marked(self, marked: str) -> list[int]:
+        """The ids of a text in which the names of special tokens that a user typed are marked."""
+        read = self._hf(marked, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        ids: list[int] = []
+        own: list[int] = []  # the ids since the last control token, with the marks
+        begins = 0
+        for token_id, (start, end) in zip(read["input_ids"], read["offset_mapping"], strict=True):
+            if token_id in self._special:
+                ids += [*self._plain(marked[begins:start], own), token_id]
+                begins, own = end, []
+            else:
+                own.append(token_id)
+        return ids + self._plain(marked[begins:], own)
+
+    def _plain(self, text: str, own: list[int]) -> list[int]:
+        """The ids of a text between two control tokens; `own`: those of the text with its marks."""
+        if _TYPED not in text:
+            return own
+
+        def encode(text: str) -> list[int]:
+            options = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
+            ids: list[int] = self._hf.encode(text.replace(_TYPED, ""), **options)
+            return ids
+
+        ids = encode(text)
+        # SentencePiece may put a space in front of a whole text, and none behind a control token.
+        return ids if self.kind == "byte-level BPE" or ids[:1] == own[:1] else encode("\n" + text)[len(encode("\n")) :]
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Text of a whole id sequence; special tokens are left out, incomplete characters become U+FFFD."""

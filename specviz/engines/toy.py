@@ -69,6 +69,11 @@ class ToyTokenizer:
         """The toy has no chat template: the system prompt, if any, stands before the prompt."""
         return without_template(prompt, system, before)
 
+    def chat_ids(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> tuple[str, list[int]]:
+        """Its text and ids: `<|end|>` is parsed, since there is no template."""
+        text = self.chat(prompt, system, before)
+        return text, self.encode(text)
+
     def decode(self, token_ids: Sequence[int]) -> str:
         """Bytes of all tokens joined, then read as UTF-8."""
         return b"".join(self._pieces[i] for i in token_ids).decode("utf-8", errors="replace")

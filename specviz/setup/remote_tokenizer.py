@@ -16,9 +16,9 @@ from specviz.core.ports import Exchange, Tokenizer
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Wait
-from specviz.engines.chat_templates import Format, format_of, harmony, llama3
+from specviz.engines.chat_templates import format_of, harmony, llama3
 from specviz.engines.distilled import is_distilled, read_description
-from specviz.engines.tokenizer import ModelTokenizer
+from specviz.engines.tokenizer import Format, ModelTokenizer
 from specviz.engines.toy import ToyTokenizer
 from specviz.store import hub, sources, store
 
@@ -66,6 +66,10 @@ class TemplatedTokenizer:
     def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         """The text to encode for one user turn, in the chat format."""
         return self._format(prompt, system, before)
+
+    def chat_ids(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> tuple[str, list[int]]:
+        """The same with its ids, the user's words as text."""
+        return self._tokenizer.ids_in(self._format, prompt, system, before)
 
 
 def find(

@@ -109,7 +109,7 @@ def settings_form(
             )  # fmt: skip
             raw = st.toggle(
                 "Raw prompt", value=defaults.raw, key="raw", persist_state="session",
-                help="Send the prompt without the model's chat template.",
+                help="Send the prompt without the model's chat template. Special tokens in it are read as such.",
             )  # fmt: skip
         if parse_target(target).place != "completions":
             network = show_latency_lab(defaults, k, draft)

@@ -36,6 +36,10 @@ class NotedTokenizer:
         """As the model's own; not kept."""
         return self._tokenizer.chat(prompt, system, before)
 
+    def chat_ids(self, prompt: str, system: str = "", before: Sequence[ports.Exchange] = ()) -> tuple[str, list[int]]:
+        """As the model's own; not kept."""
+        return self._tokenizer.chat_ids(prompt, system, before)
+
     def decode(self, token_ids: Sequence[int]) -> str:
         """As the model's own, and what `StoredTokenizer` will say."""
         text = self._tokenizer.decode(token_ids)
@@ -69,6 +73,10 @@ class StoredTokenizer:
         return list(self._encoded[text])
 
     def chat(self, prompt: str, system: str = "", before: Sequence[ports.Exchange] = ()) -> str:
+        """Not kept."""
+        raise NotImplementedError
+
+    def chat_ids(self, prompt: str, system: str = "", before: Sequence[ports.Exchange] = ()) -> tuple[str, list[int]]:
         """Not kept."""
         raise NotImplementedError
 

@@ -164,7 +164,10 @@ class _Calls:
         return answer
 
 
-NOT_FAITHFUL = "The server takes text, and the text so far is encoded as other ids than those that were drawn."
+NOT_FAITHFUL = (
+    "The server takes text, and the text so far is encoded as other ids than those of the run, for instance where a "
+    "user typed the name of a special token."
+)
 
 
 @dataclass(frozen=True, slots=True)
