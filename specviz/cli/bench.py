@@ -18,11 +18,12 @@ from specviz.bench.sweep.sweep import Sweep, new_bench, seconds_left
 from specviz.cli import bench_report as report
 from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of
 from specviz.cli.suite_options import add_suite_options, suite_of
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt, write_json
+from specviz.cli.terminal import INTERRUPTED, ProgressLine, print_warning, safe, stop_on_interrupt, write_json
 from specviz.core.errors import SettingsError
 from specviz.core.settings import VERIFICATIONS
 from specviz.core.wait import Progress, Wait
 from specviz.setup.builder import Builder
+from specviz.setup.completions import warning
 from specviz.setup.environment import environment, secrets
 from specviz.views.benchmark.table import duration
 
@@ -128,6 +129,7 @@ def _new(options: argparse.Namespace, variables: Mapping[str, str]) -> Bench:
 
 def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: Any) -> None:
     line = ProgressLine()
+    print_warning(warning(bench.plan.settings, variables))
     builder = Builder(variables)
 
     def tell(progress: Progress) -> None:

@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
+from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, print_warning, safe, stop_on_interrupt, write_json
 from specviz.core.errors import DownloadError, StoppedError
 from specviz.core.names import draft_name
 from specviz.core.settings import RULES, VERIFICATIONS, Settings
 from specviz.core.wait import Wait
+from specviz.setup.completions import warning
 from specviz.setup.diagnosis import Diagnosis, VerificationPlan, diagnose
 from specviz.setup.environment import environment
 from specviz.views import trial
@@ -56,6 +57,7 @@ def _run(options: argparse.Namespace) -> int:
         variables["TARGET_BASE_URL"] = options.base_url
     given = {name: getattr(options, name) for name in _FIELDS}
     settings = Settings.resolve(given, environment=variables)
+    print_warning(warning(settings, variables))
     progress = ProgressLine()
     with stop_on_interrupt("Stopping after this call. Ctrl-C once more ends at once.") as stopping:
         try:

@@ -16,6 +16,7 @@ from specviz.cli.terminal import (
     Utf8Stream,
     painted,
     print_error,
+    print_warning,
     safe,
     stop_on_interrupt,
     write_json,
@@ -33,6 +34,7 @@ from specviz.record.state import RunState
 from specviz.record.trace import TraceWriter
 from specviz.setup import validation
 from specviz.setup.builder import Builder
+from specviz.setup.completions import warning
 from specviz.setup.environment import environment, secrets
 from specviz.views import words
 from specviz.views.speed import speed_word
@@ -164,6 +166,7 @@ def _run(options: argparse.Namespace) -> int:
     prompt = _read_prompt(options)
     refuse_empty(prompt)
     validation.check(settings, variables)
+    print_warning(warning(settings, variables))
     with ExitStack() as stack:
         stopping = stack.enter_context(stop_on_interrupt("Stopping after this step. Ctrl-C once more ends at once."))
         # Before any work: a file that cannot be written should not cost a run.

@@ -20,12 +20,13 @@ from specviz.bench.sweep.results import write
 from specviz.cli.bench_report import number, within
 from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of, settings_of
 from specviz.cli.suite_options import add_suite_options, suite_of
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
+from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, print_warning, safe, stop_on_interrupt, write_json
 from specviz.core.errors import DownloadError, SettingsError, StoppedError
 from specviz.core.pair import Pair
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
 from specviz.setup.builder import Builder
+from specviz.setup.completions import warning
 from specviz.setup.environment import environment
 
 _HELP = """\
@@ -108,6 +109,7 @@ def _predict(
     stopping: Any,
 ) -> tuple[Prediction, list[Confirmed] | None]:
     """The prediction, which is printed at once, and its confirmation; None where that was stopped or is not wanted."""
+    print_warning(warning(plan.settings, variables))
     line, builder = ProgressLine(), Builder(variables)
 
     def progress(step: Progress) -> None:

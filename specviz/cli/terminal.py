@@ -67,6 +67,12 @@ def print_error(message: str, remedy: str) -> None:
         print(f"       {safe(remedy)}", file=sys.stderr)
 
 
+def print_warning(message: str) -> None:
+    """A warning on standard error; none where the message is empty."""
+    if message:
+        print(f"warning: {safe(message)}", file=sys.stderr)
+
+
 class ProgressLine:
     """Progress on standard error: one rewritten line on a terminal, otherwise one line per stage."""
 

@@ -50,6 +50,11 @@ def is_this_machine(host: str | None) -> bool:
     return (mapped or address).is_loopback or address.is_unspecified
 
 
+def is_open(url: str) -> bool:
+    """Whether others can read what is sent to a URL of `without_secrets`: it leaves this machine in plain http."""
+    return url.startswith("http:") and not is_this_machine(urlsplit(url).hostname)
+
+
 def _split(whole: str) -> SplitResult:
     """The parts of an address that has none of the usual slips."""
     # urlsplit drops line ends without a word.

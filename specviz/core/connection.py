@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from specviz.core.address import is_this_machine, origin, without_secrets
+from specviz.core.address import is_open, is_this_machine, origin, without_secrets
 from specviz.core.errors import SettingsError
 from specviz.core.secrets import MARK, Secrets
 from specviz.core.settings import Settings
 
+#: Follows the address that a key goes to.
+UNENCRYPTED = "is not an https address: everybody on the way there can read the key and the texts."
 CEREBRAS_URL = "https://api.cerebras.ai/v1"
 
 
@@ -58,6 +60,12 @@ class Connection:
     def secrets(self) -> Secrets:
         """What must be removed from every text that comes from a server or a library."""
         return Secrets([self.key.value], [self.url.value])
+
+    @property
+    def warning(self) -> str:
+        """What the person whose key it is should know; empty for nothing."""
+        secret = bool(self.key) or self.shown != self.url.value.strip().rstrip("/")
+        return f"{self.shown} {UNENCRYPTED}" if secret and is_open(self.shown) else ""
 
 
 def connection(settings: Settings, variables: Mapping[str, str], key: Secret | None = None) -> Connection:

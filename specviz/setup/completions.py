@@ -6,12 +6,13 @@ The HTTP library is imported only when a target is created.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specviz.core.connection import Connection, Secret, connection
-from specviz.core.errors import PairingError, StoppedError, UnknownModelError
+from specviz.core.errors import PairingError, SettingsError, StoppedError, UnknownModelError
 from specviz.core.names import parse_target
 from specviz.core.ports import Capabilities, Target
 from specviz.core.settings import Settings
@@ -42,6 +43,14 @@ def check(settings: Settings, variables: Mapping[str, str]) -> None:
             "Write openai:MODEL, or set TARGET_MODEL.",
         )
     connection(settings, variables)
+
+
+def warning(settings: Settings, variables: Mapping[str, str]) -> str:
+    """What the person whose key the environment has should know before it is sent; empty for nothing."""
+    if parse_target(settings.target).place == "completions":
+        with suppress(SettingsError):  # no address, which `check` refuses
+            return connection(settings, variables).warning
+    return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,8 @@ from typing import Literal
 
 import streamlit as st
 
+from specviz.core.address import is_open
+from specviz.core.connection import UNENCRYPTED
 from specviz.core.errors import SettingsError
 from specviz.ui.keys import LONGEST_BYTES
 from specviz.ui.parts import assets
@@ -47,7 +49,8 @@ def show_key_field(visit: Visit, url: str, *, from_environment: bool) -> None:
         assets.nothing,
     )
     # Shown before there is a key too: a line that appears with the key would move the button below during a click.
-    st.caption("The key stays in memory until this tab is closed, and is sent to this address only.")
+    unencrypted = f" This {UNENCRYPTED}" if is_open(url) else ""
+    st.caption(f"The key stays in memory until this tab is closed, and is sent to this address only.{unencrypted}")
 
 
 def take_key(visit: Visit) -> None:

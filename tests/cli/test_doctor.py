@@ -117,3 +117,24 @@ def test_another_model_than_was_asked_for_is_told(capsys: pytest.CaptureFixture[
         assert main(["generate", *asked, *generate, "--trace", "t.jsonl"]) == 0
     assert "EXACT: " in (err := capsys.readouterr().err) and "answers as gemma-3-1b" in err
     assert "answers as gemma-3-1b" in Path("t.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "warned"),
+    [
+        ("http://far.invalid/v1", "sk-planted-1234", True),
+        ("http://me:planted-5678@far.invalid/v1", "", True),
+        ("http://far.invalid/v1", "", False),
+        ("https://far.invalid/v1", "sk-planted-1234", False),
+        ("http://127.0.0.1:1/v1", "sk-planted-1234", False),
+    ],
+)
+def test_a_key_that_others_could_read_is_warned_of(
+    url: str, key: str, warned: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TARGET_BASE_URL", url)
+    monkeypatch.setenv("TARGET_API_KEY", key)
+    monkeypatch.setenv("NO_PROXY", "*")
+    assert main(["doctor", "--target", "openai:toy", "--tokenizer", "toy"]) == 1
+    said = capsys.readouterr().err
+    assert ("warning: http://far.invalid/v1 is not an https address" in said) == warned and "planted" not in said

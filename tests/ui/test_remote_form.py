@@ -379,3 +379,10 @@ def test_nothing_of_a_visit_can_be_reached_from_session_state() -> None:
     assert KEY in texts(_visit(page)), "the search finds what is there"
     state = _in_session_state(page)
     assert KEY not in state and URL in state
+
+
+def test_an_address_where_others_could_read_the_key_says_so_at_the_field() -> None:
+    page = _page("openai:llama", "http://models.example.com/v1")
+    assert "everybody on the way there can read the key" in _said(page)
+    page.text_input(key="base_url").set_value(URL).run()
+    assert "sent to this address only" in _said(page) and "everybody" not in _said(page)
