@@ -18,6 +18,7 @@ from specviz.ui.session import Visit
 
 def show_controls(catalog: Catalog, visit: Visit, request: BenchRequest) -> None:
     """Draw them, and start the benchmark when Measure is pressed."""
+    page.heading("Measure")
     job = visit.bench
     live = job is not None and job.live
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):

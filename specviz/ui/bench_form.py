@@ -47,6 +47,7 @@ class BenchRequest:
 def bench_form(catalog: Catalog) -> BenchRequest:
     """Draw the sidebar."""
     with st.sidebar:
+        page.heading("What to measure")
         try:
             defaults = Settings.resolve(environment=environment())
         except SpecvizError:

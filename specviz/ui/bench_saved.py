@@ -21,6 +21,7 @@ _MOST = 50
 def show_saved(catalog: Catalog, visit: Visit) -> None:
     """Draw the list, and the comparison with the benchmark on the page."""
     files = saved_files(catalog.benchmark_folder())
+    page.heading("Saved benchmarks")
     with st.expander("Saved benchmarks: open, go on, compare", expanded=visit.opened is not None):
         st.caption("This page saves results on this machine after each run; `specviz bench` writes the same files.")
         name = st.selectbox(
@@ -105,7 +106,7 @@ def _go_on(catalog: Catalog, bench: Bench, path: Path | None) -> None:
 
 
 def _comparison(found: Comparison, title: str) -> None:
-    st.markdown(f"**Before: {words.escape_markdown(title)}; then: the benchmark above**")
+    page.heading(f"Before: {title}; then: the benchmark above", 3, seen=True)
     for difference in found.differences:
         st.caption(words.escape_markdown(f"Not the same: {difference}"))
     if not found.pairings:

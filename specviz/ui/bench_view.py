@@ -13,6 +13,7 @@ from specviz.bench.sweep.rows import BenchRow, rows_of
 from specviz.bench.sweep.sweep import seconds_left
 from specviz.ui import page
 from specviz.ui.parts.charts import show_row
+from specviz.ui.parts.status import show_status
 from specviz.ui.session import Visit
 from specviz.views import words
 from specviz.views.benchmark.charts import charts_of
@@ -31,6 +32,7 @@ def show_bench(visit: Visit) -> None:
     live = job is not None and job.live
 
     st.html(_STYLE)
+    page.heading("Results")
 
     @st.fragment(run_every=POLL_S if live else None)
     def fragment() -> None:
@@ -38,6 +40,7 @@ def show_bench(visit: Visit) -> None:
             st.rerun()  # the whole page once more: buttons and downloads change at the end
         bench = job.snapshot() if job is not None else visit.opened
         assert bench is not None
+        show_status(_announcement(job, bench) if job is not None else "")
         # Each part whose number of elements may change is in a container that always exists: one more element above
         # table and charts would mount them again.
         with st.container():
@@ -76,6 +79,16 @@ def _progress(job: BenchJob, bench: Bench) -> None:
     st.progress(share, f"{what} · {len(bench.trials):,} of {bench.total:,} runs · {duration(seconds_left(bench))} left")
 
 
+def _announcement(job: BenchJob, bench: Bench) -> str:
+    """What a screen reader reads out: that it began, pauses, and how it ended; the page has the details."""
+    if job.live:
+        return "Paused." if job.paused else f"Measuring {bench.total:,} runs."
+    if job.error is not None:
+        return f"The benchmark ended with an error. {len(bench.trials):,} runs are measured."
+    left = f" {bench.missing:,} are still to be measured." if bench.missing else ""
+    return f"The benchmark has ended: {len(bench.trials):,} runs are measured.{left}"
+
+
 def _rows(bench: Bench, name: str) -> list[BenchRow]:
     """Computed once per finished run: intervals take time from models on the same cores."""
     key = (name, len(bench.trials), len(bench.failures))
@@ -93,12 +106,14 @@ def _results(bench: Bench, name: str) -> None:
         if bench.trials:
             _say(rows, temperature, bench.missing)
         _complaints(bench)
+    page.heading("Table")
     st.dataframe(
         records(rows, bench.plan.repeats * len(bench.prompts)), hide_index=True, key="bench_table",
         column_config={"Draft": st.column_config.TextColumn(width="medium")},
     )  # fmt: skip
+    page.heading("Charts")
     with st.container(key="bench_results"):
-        show_row("bench_charts", charts_of(rows, temperature, rule))
+        show_row("bench_charts", "Charts of the benchmark", charts_of(rows, temperature, rule))
 
 
 def _chosen(bench: Bench) -> tuple[float, str]:
@@ -144,6 +159,7 @@ def _complaints(bench: Bench) -> None:
 
 def _downloads(bench: Bench) -> None:
     rows = rows_of(bench)
+    page.heading("Downloads")
     stem = f"specviz-bench-{round(bench.started_at)}"
     files: tuple[tuple[str, str, str, str | bytes], ...] = (
         ("JSON", "json", "application/json", dumps(bench, {"rows": [row.to_json() for row in rows]})),

@@ -35,6 +35,7 @@ def show(catalog: Catalog | None = None) -> None:
         show_controls(catalog, visit, request)
     with st.container():
         if visit.bench is None and visit.opened is None:
+            page.heading("About this page")
             st.info(_WELCOME, icon=":material/speed:")
         else:
             show_bench(visit)

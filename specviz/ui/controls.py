@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 def show_controls(catalog: Catalog, visit: Visit, fields: Mapping[str, Any]) -> None:
     """Draw them, and start a run of `fields` when Run is pressed."""
+    page.heading("Prompt")
     if "prompt" not in st.session_state:
         st.session_state["prompt"] = EXAMPLES[0].prompt
     st.pills(

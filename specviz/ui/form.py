@@ -13,6 +13,7 @@ import streamlit as st
 from specviz.core.errors import SettingsError
 from specviz.core.names import ANY_COMPLETIONS, default_draft, draft_name, parse_draft, parse_target, target_name
 from specviz.core.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings
+from specviz.ui import page
 from specviz.ui.catalog import Catalog
 from specviz.ui.latency_lab import as_possible, show_latency_lab
 from specviz.ui.remote_form import A_SERVER, let_target_follow, show_remote, whole_name
@@ -47,6 +48,7 @@ def settings_form(
         and draft for their lights and tests.
     """
     with st.sidebar:
+        page.heading("Settings")
         let_target_follow()
         target = _model(
             "Target", _targets(catalog), defaults.target, _target_name, "The model whose output you want."

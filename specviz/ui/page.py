@@ -1,15 +1,18 @@
-"""The beginning of every page: title, menu, mark. Each page calls it: after a deep link app.py does not run."""
+"""The frame of every page: title, menu, mark, headings. Each page calls it: after a deep link app.py does not run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from specviz.ui import late_messages
+from specviz.ui.parts.landmarks import show_landmarks
 
 late_messages.install()
 
@@ -28,9 +31,15 @@ class Page:
 _MARK = str(Path(__file__).parent / "mark.svg")
 _WORDMARK = str(Path(__file__).parent / "wordmark.svg")
 
-#: Pages use the whole width; Streamlit's own margins take a quarter of a small window.
+#: Pages use the whole width; Streamlit's own margins take a quarter of a small window. What only screen readers find
+#: (headings, the status line, the landmarks) takes no room, not even a gap.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding-inline: clamp(1rem, 4vw, 4rem); }
+[data-testid="stElementContainer"]:is(:has(.unseen), .st-key-status, .st-key-landmarks) {
+  position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
+}
+:is(h2, h3).seen { margin: 0; padding: 0; font-weight: 600; line-height: 1.4; font-size: 1.25rem; }
+h3.seen { font-size: 1rem; }
 </style>"""
 
 PAGES: tuple[Page, ...] = (
@@ -53,9 +62,21 @@ def set_up(name: str) -> Page:
     st.html(_STYLE)
     st.logo(_WORDMARK, icon_image=_MARK, size="large")
     with st.sidebar:
-        for entry in _menu():
-            st.page_link(entry.path, label=entry.name, icon=entry.icon, help=entry.purpose)
+        with st.container(key="menu"):
+            for entry in _menu():
+                st.page_link(entry.path, label=entry.name, icon=entry.icon, help=entry.purpose)
+        show_landmarks()
+    heading(f"{name}: {page.purpose[0].lower()}{page.purpose[1:].rstrip('.')}", 1)
     return page
+
+
+def heading(text: str, level: Literal[1, 2, 3] = 2, *, seen: bool = False) -> None:
+    """A heading over a part of the page, so that a screen reader finds its way: 1 for the page, 2 for its parts.
+
+    Args:
+        seen: whether the eye needs it too. Streamlit's own headings each bring a link to themselves.
+    """
+    st.html(f'<h{level} class="{"seen" if seen else "unseen"}">{escape(text)}</h{level}>')
 
 
 def _menu() -> Sequence[Page]:

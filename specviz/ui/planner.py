@@ -31,6 +31,7 @@ def show() -> None:
     visit = session.visit()
     keep_alive(visit, "The run is still going: these are its numbers so far.")
     measured, tag = choose_source(visit)
+    page.heading("Answer")
     if measured is None:
         st.info("There are no measurements yet: choose another source at the left, or enter values by hand.")
         return
@@ -39,12 +40,15 @@ def show() -> None:
     found = answer(measured, costs, KS, against)
     with above:
         _verdict(measured, found, costs, against)
+    page.heading("Charts")
     _charts(measured, costs, against)
     st.caption(words.escape_markdown(sentences.where_iid_fails(measured)))
+    page.heading("What the target bills")
     with st.expander("What the target bills"):
         bill, way = ask_bill(measured, tag)
         for line in bill_cards(measured, found.k, bill, way):
             st.markdown(f"**{line.name}: {words.escape_markdown(line.value)}.** {words.escape_markdown(line.note)}")
+    page.heading("All numbers")
     with st.expander("All numbers"):
         st.dataframe(table(measured, costs, against), hide_index=True)
     load_plotly()
@@ -67,5 +71,7 @@ def _verdict(measured: Measured, found: PlannerResult, costs: Costs, against: Ag
 
 def _charts(measured: Measured, costs: Costs, against: Against) -> None:
     args = (measured, costs, against)
-    show_row("planner_maps", {"rtt_map": planner.rtt_map(*args), "draft_map": planner.draft_speed_map(*args)})
-    show_row("planner_curves", {"speed_curve": planner.speed_curve(*args), "marginal": planner.marginal_bars(*args)})
+    maps = {"rtt_map": planner.rtt_map(*args), "draft_map": planner.draft_speed_map(*args)}
+    curves = {"speed_curve": planner.speed_curve(*args), "marginal": planner.marginal_bars(*args)}
+    show_row("planner_maps", "Break-even", maps)
+    show_row("planner_curves", "Over K", curves)

@@ -9,6 +9,7 @@ import streamlit as st
 from specviz.bench.planning.inputs import Measured
 from specviz.bench.planning.model import Against, Bill, Costs
 from specviz.core.events import Way
+from specviz.ui import page
 from specviz.ui.sliders import bounded_slider
 from specviz.views import words
 from specviz.views.planner import draft_ceiling, rtt_ceiling
@@ -20,6 +21,7 @@ _WAYS: tuple[Way, ...] = ("scoring", "prefixes", "generating")
 
 def ask_costs(measured: Measured, tag: str) -> tuple[Costs, Against]:
     """Draw the sliders. Each source has its own, with the measured values as first values."""
+    page.heading("Round trip, draft and baseline")
     left, middle, right = st.columns(3, gap="medium")
     with left:
         rtt_ms = bounded_slider(

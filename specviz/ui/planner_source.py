@@ -43,6 +43,7 @@ def choose_source(visit: Visit) -> tuple[Measured | None, str]:
     if not st.session_state.get("planner_chose"):
         st.session_state["planner_source"] = "run" if run else "hand"
     with st.sidebar:
+        page.heading("Source of the numbers")
         source: Source = st.radio(
             "Plan from", list(_NAMES), key="planner_source", persist_state="session",
             format_func=lambda name: _NAMES[name], on_change=_chose,

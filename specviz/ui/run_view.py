@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
-from specviz.ui import phases
+from specviz.ui import page, phases
 from specviz.ui.cards import A_ROW, STYLE, show_cards
 from specviz.ui.session import Visit
 from specviz.views import summary, words
@@ -28,12 +28,10 @@ _SLOW_TPS = 15.0
 
 Stage = Literal["waiting", "baseline", "going", "ended"]
 
-#: Charts are beside tree and text where there is room for both, and below them where there is not. The status line for
-#: screen readers takes no room.
+#: Charts are beside tree and text where there is room for both, and below them where there is not.
 _STYLE = """<style>
 .st-key-run_parts [data-testid="stColumn"] { flex: 7 1 0; min-width: min(26rem, 100%); }
 .st-key-run_parts [data-testid="stColumn"] + [data-testid="stColumn"] { flex: 3 1 0; min-width: min(270px, 100%); }
-[data-testid="stElementContainer"].st-key-status { position: absolute; width: 1px; height: 1px; overflow: hidden; }
 </style>"""
 
 
@@ -71,6 +69,7 @@ def show_run(visit: Visit, run: Run) -> None:
         visit.view.show(run.state, run.id, "No text." if run.done else "The text appears here.")
 
     st.html(_STYLE + STYLE)
+    page.heading("Run")
     polled(NUMBERS_POLL_S, status, from_start=True)
     if stage == "ended" and not run.state.nodes:
         _sent_prompt(run)
@@ -86,6 +85,7 @@ def show_run(visit: Visit, run: Run) -> None:
         st.caption(summary.green_limit(run.settings.k))
         _sent_prompt(run)
     with right:
+        page.heading("Charts")
         polled(CHARTS_POLL_S, lambda: visit.view.show_charts("beside", run.state, run.id))
     polled(CHARTS_POLL_S, lambda: visit.view.show_charts("below", run.state, run.id))
 

@@ -261,7 +261,7 @@ def test_every_text_of_a_chart_lies_within_it(
 def test_every_chart_says_its_numbers_to_who_does_not_see_it(open_tab: Callable[..., Tab], scripted_url: str) -> None:
     tab = open_tab(scripted_url)
     _finish(tab, "remote", REMOTE)
-    said = [label_of(box) for box in tab.page.locator(".chart[role=img]").all()]
+    said = [label_of(box) for box in tab.page.locator(".chart-plot[role=img]").all()]
     assert len(said) == len(REMOTE) and all(s.endswith(".") for s in said)
     assert "Acceptance rate, %: 74 %, 26 of 35 tested: middling; 74 % in the last 12 rounds." in said
     assert any("streaming 80.0" in s and "slower" in s for s in said)

@@ -51,7 +51,7 @@ def test_from_the_menu_to_a_verdict_that_a_slider_turns(open_tab: Callable[..., 
     assert all(_drawn(tab, name) != before[name] for name in CHARTS)
     assert node.evaluate("(svg) => svg.isConnected"), "charts are redrawn in place"
     for name in CHARTS:
-        assert "K" in label_of(tab.page.locator(f".chart[data-chart={name}]"))
+        assert "K" in label_of(tab.page.locator(f"[data-chart={name}] [role=img]"))
 
     tab.page.get_by_text("one call per token", exact=True).click()
     tab.page.get_by_text("× one call per token.").wait_for()

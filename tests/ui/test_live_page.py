@@ -88,7 +88,7 @@ def _charts(page: AppTest) -> dict[str, dict]:
 
 def test_a_first_visit_invites_and_explains_the_colours() -> None:
     page = _page()
-    assert "Press Run" in _said(page)
+    assert "Press Run" in "".join(h.proto.body for h in page.get("html"))
     assert _buttons(page) == {"Run": True, "Stop": False}
     assert not page.metric and not page.error
     assert "<b>rejected</b>" in "".join(h.proto.body for h in page.get("html"))

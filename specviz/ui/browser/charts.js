@@ -37,15 +37,15 @@ specviz.drawChart = (state, box) => {
   title.textContent = figure.title;
   note.textContent = figure.note;
   note.classList.toggle("chart-bad", figure.bad);
-  box.setAttribute("aria-label", `${figure.title}: ${figure.words}.`);
+  plot.setAttribute("aria-label", `${figure.title}: ${figure.words}.`);
   Plotly.react(plot, figure.data, layout, { displayModeBar: false, typesetMath: false, showTips: false });
 };
 
 specviz.chartBox = (name) => {
   const box = specviz.element("div", "chart");
   box.dataset.chart = name;
-  box.setAttribute("role", "img");
-  box.append(...["chart-title", "chart-note", "chart-plot"].map((part) => specviz.element("div", part)));
+  const plot = specviz.element("div", "chart-plot", "", { role: "img" });
+  box.append(specviz.element("h3", "chart-title"), specviz.element("div", "chart-note"), plot);
   return box;
 };
 
@@ -91,6 +91,7 @@ specviz.charts = (component) => {
   const { parentElement: root, data } = component;
   const row = root.querySelector(".charts");
   const state = (row.__specviz ??= specviz.chartsState(row));
+  row.setAttribute("aria-label", data.label);
   state.readTheme();
   if (specviz.take(state, data, component) !== null) {
     specviz.arrange(state, data.shown);

@@ -53,3 +53,6 @@ specviz.element = (tag, className, text, attributes = {}) => {
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 };
+
+// The heading of a component, for screen readers; the page itself has the h1.
+specviz.heading = (text) => specviz.element("h2", "unseen", text);

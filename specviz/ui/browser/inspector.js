@@ -83,7 +83,7 @@ function newCard(box) {
   parts.card.append(headline, steps, body);
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", "Decision inspector");
-  box.replaceChildren(parts.hint, parts.card);
+  box.replaceChildren(specviz.heading("Decision inspector"), parts.hint, parts.card);
   parts.card.hidden = true;
   return parts;
 }

@@ -92,7 +92,7 @@ function newFrame(frame) {
   const buttons = made("span", "buttons");
   buttons.append(notice, colours, copy);
   tools.append(made("span", "keys", how, { id: "keys" }), buttons);
-  frame.append(tools, box, newest, tip);
+  frame.append(specviz.heading("Text"), tools, box, newest, tip);
   return { box, newest, colours, copy, notice, tip };
 }
 

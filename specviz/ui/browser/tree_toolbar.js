@@ -33,9 +33,12 @@ function buildTools(state) {
   rounds.append(before, "Round", number, of, after);
   const rest = specviz.element("span", "rest");
   rest.append(alternatives, foldThem, whole, follow);
+  const section = state.root.querySelector(".tree");
+  section.setAttribute("aria-label", "Token tree");
+  section.prepend(specviz.heading("Token tree"));
   const bar = state.root.querySelector(".tools");
   bar.setAttribute("role", "toolbar");
-  bar.setAttribute("aria-label", "Token tree");
+  bar.setAttribute("aria-label", "Tools of the token tree");
   bar.replaceChildren(rounds, rest);
   state.tools = { number, of, before, after, alternatives, fold: foldThem, follow, legend: buildLegend(state) };
   state.root.querySelector(".hint").textContent = HINT;

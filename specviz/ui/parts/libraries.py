@@ -15,7 +15,8 @@ from specviz.views.tree import LAYOUT, network_options
 _VIS = Path(pyvis.__file__).parent / "lib" / "vis-9.1.2" / "vis-network.min.js"
 _PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
-_STYLES = {name: palette.css_variables() + sheet for name, sheet in assets.styles("tree", "text", "inspector").items()}
+_SHARED = palette.css_variables() + assets.ours("heading.css")
+_STYLES = {name: _SHARED + sheet for name, sheet in assets.styles("tree", "text", "inspector").items()}
 
 #: The scripts of the token tree; they share one scope with the rest of the library.
 _TREE = (

@@ -7,7 +7,10 @@ from typing import Any
 from specviz.ui.parts import assets
 
 #: Filled by the script: this HTML is sent with every poll.
-HTML = '<div class="tools"></div><div class="network"></div><div class="legend"></div><div class="hint"></div>'
+HTML = (
+    '<section class="tree"><div class="tools"></div><div class="network"></div><div class="legend"></div>'
+    '<div class="hint"></div></section>'
+)
 
 _tree = assets.component(
     "specviz_tree",
