@@ -28,7 +28,7 @@ HttpError = httpx2.RequestError
 #: Statuses that may pass: time-outs, conflicts, too early, too many requests. So does everything from 500 on, except
 #: what a server will never do.
 PASSING = (408, 409, 425, 429)
-NEVER = (501, 505)
+NEVER = (501, 505, 511)
 #: A server that fails on a request mostly fails on it again: these are tried three times, not six.
 FAILING = (500,)
 #: A proxy mostly says so of a server that it cannot reach at all: three times too.
@@ -45,12 +45,14 @@ class Fault(Exception):
         shown: what a person reads during the pause; empty where repeating does not help.
         after_s: how long to wait before the next attempt, as the server states it; None where it does not.
         tries: how many attempts it is worth; 0 for as many as there are.
+        on_the_way: whether a proxy or the certificates here are at fault, and not the server.
     """
 
     error: RemoteError
     shown: str = ""
     after_s: float | None = None
     tries: int = 0
+    on_the_way: bool = False
 
     @property
     def passing(self) -> bool:
@@ -89,12 +91,12 @@ def fault_in(exc: Exception, at: Circumstances, table: Sequence[FaultRow]) -> Fa
     return next(make(exc, at) for kind, make in table if isinstance(exc, kind))
 
 
-def error_behind(exc: BaseException | None, route: Route) -> RemoteError | None:
-    """What an error of the HTTP library says of a server, wherever it is in the chain behind another; None for none."""
+def fault_behind(exc: BaseException | None, route: Route) -> Fault | None:
+    """The fault that an error of the HTTP library is, wherever it is in the chain behind another; None for none."""
     while exc is not None and not isinstance(exc, HttpError):
         exc = exc.__cause__ or exc.__context__
     at = Circumstances(route, Secrets(password_in(route.proxy.value)))
-    return None if exc is None else fault_in(exc, at, HTTP_FAULTS).error
+    return None if exc is None else fault_in(exc, at, HTTP_FAULTS)
 
 
 # Statuses.
@@ -120,6 +122,7 @@ _REFUSALS: dict[int, Refusal] = {
     405: Refusal("has no completions at this address", "Check the base URL; most end in /v1."),
     413: Refusal("refused the request as too large", "Shorten the prompt, or lower K."),
     422: Refusal("refused the request", _SEE),
+    511: Refusal("is not reached: this network asks to sign in", "Sign in with a browser, and try again."),
 }
 _REFUSED = Refusal("refused the request", "See what it says.")
 #: How servers that speak https answer a request in plain http, with a 400.
@@ -227,13 +230,15 @@ def _no_connection(exc: Exception, at: Circumstances) -> Fault:
     if isinstance(cause, ssl.SSLError) and not at.answered:
         if other := at.other():
             return _other_scheme(at, other)
-        why = f"it does not complete the handshake of https ({words(cause.reason or str(cause), at.secrets)})"
-        return unreachable(why, at.route.where, "Check scheme and port of the base URL.")
+        what = f"does not complete the handshake of https ({words(cause.reason or str(cause), at.secrets)})"
+        error = UnreachableError(f"The server at {at.route.where} {what}.", "Check scheme and port of the base URL.")
+        return Fault(error)
     if at.route.proxy:
         why = _why(exc, cause, at)
         remedy = f"Is it running? Correct {at.route.variable}, or {at.route.around}."
         error = UnreachableError(f"The proxy {at.route.named} takes no connections: {why}.", remedy)
-        return Fault(error, "The proxy takes no connections; trying again" if at.answered else "")
+        again = "The proxy takes no connections; trying again" if at.answered else ""
+        return Fault(error, again, on_the_way=True)
     if at.answered:
         # It may be restarting.
         return broken("takes no connections", at.route.where, "Is the server still running?")
@@ -260,7 +265,8 @@ def _untrusted(error: ssl.SSLCertVerificationError, at: Circumstances) -> Fault:
     else:
         remedy = "Set SSL_CERT_FILE to the certificate of whoever signed it, if you trust them."
     why = words(error.verify_message, at.secrets)
-    return unreachable(f"its certificate cannot be trusted ({why})", at.route.where, remedy)
+    what = f"The certificate of the server at {at.route.where} cannot be trusted ({why})."
+    return Fault(UnreachableError(what, remedy), on_the_way=True)
 
 
 #: OpenSSL: the certificate is for another name, or for another address.
@@ -291,7 +297,8 @@ def _broke(exc: Exception, at: Circumstances) -> Fault:
 def _proxy_refuses(exc: Exception, at: Circumstances) -> Fault:
     what = f"The proxy {at.route.named} does not connect to {at.route.address} ({words(str(exc), at.secrets)})."
     login = "give user and password as in http://user:password@host:port" if "407" in str(exc) else "see what it says"
-    return Fault(UnreachableError(what, f"Check {at.route.variable}: {login}; or {at.route.around}."))
+    remedy = f"Check {at.route.variable}: {login}; or {at.route.around}."
+    return Fault(UnreachableError(what, remedy), on_the_way=True)
 
 
 def _no_json(exc: Exception, at: Circumstances) -> Fault:

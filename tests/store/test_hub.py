@@ -167,3 +167,13 @@ def test_a_fault_on_the_way_to_the_hub_is_what_it_is_for_any_server(monkeypatch:
         hub.fetch(REPO)
     assert "The proxy http://proxy.invalid:3128 of HTTPS_PROXY does not connect" in caught.value.message
     assert "Complete files are kept" in caught.value.remedy and "planted" not in str(caught.value)
+
+
+def test_a_hub_that_cannot_be_reached_says_why_and_what_to_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    surroundings(monkeypatch)
+    error = RuntimeError("cannot find the files,\nand a paragraph about it")
+    error.__cause__ = httpx2.ReadTimeout("timed out")
+    answer(monkeypatch, error)
+    with pytest.raises(DownloadError, match="did not answer in time") as caught:
+        hub.fetch(REPO)
+    assert caught.value.remedy.startswith("Check the network")

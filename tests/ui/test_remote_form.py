@@ -149,6 +149,12 @@ def test_the_rest_of_a_refused_url_can_be_used() -> None:
 def test_an_invalid_address_is_an_error_at_the_field() -> None:
     page = _page("openai:llama", "somewhere")
     assert "not an http" in page.error[0].value.replace("\\", "")
+    for typed, said in {
+        "http://127.0.0.1:0/v1": "The port",
+        "http://127.0.0.1/v1/completions": "a single call",
+    }.items():
+        page.text_input(key="base_url").set_value(typed).run()
+        assert said in page.error[0].value, "the sentences of the terminal"
     page.text_input(key="base_url").set_value(URL).run()
     assert not page.error
 
