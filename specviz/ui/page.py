@@ -11,8 +11,8 @@ from typing import Literal
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from specviz.ui import late_messages
-from specviz.ui.parts.landmarks import show_landmarks
+from specviz.ui import late_messages, session
+from specviz.ui.parts.frame import show_frame
 
 late_messages.install()
 
@@ -32,10 +32,10 @@ _MARK = str(Path(__file__).parent / "mark.svg")
 _WORDMARK = str(Path(__file__).parent / "wordmark.svg")
 
 #: Pages use the whole width; Streamlit's own margins take a quarter of a small window. What only screen readers find
-#: (headings, the status line, the landmarks) takes no room, not even a gap.
+#: (headings, the status line, the frame) takes no room, not even a gap.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding-inline: clamp(1rem, 4vw, 4rem); }
-[data-testid="stElementContainer"]:is(:has(.unseen), .st-key-status, .st-key-landmarks) {
+[data-testid="stElementContainer"]:is(:has(.unseen), .st-key-status, .st-key-frame) {
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
 }
 :is(h2, h3).seen { margin: 0; padding: 0; font-weight: 600; line-height: 1.4; font-size: 1.25rem; }
@@ -65,7 +65,7 @@ def set_up(name: str) -> Page:
         with st.container(key="menu"):
             for entry in _menu():
                 st.page_link(entry.path, label=entry.name, icon=entry.icon, help=entry.purpose)
-        show_landmarks()
+        show_frame(session.COOKIE, session.visit().browser)
     heading(f"{name}: {page.purpose[0].lower()}{page.purpose[1:].rstrip('.')}", 1)
     return page
 

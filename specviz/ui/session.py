@@ -47,6 +47,9 @@ _HOLD_REPEAT_S = 0.4
 
 #: The query parameter of the page's address that holds the token of its visit.
 ADDRESS = "visit"
+#: The cookie that tells one browser from others. Of an address alone nobody can tell who has opened it: it is shared,
+#: copied and kept. Only both together find a visit again.
+COOKIE = "specviz_browser"
 
 
 class Visit:
@@ -55,6 +58,7 @@ class Visit:
     Attributes:
         run: the newest run, or None before the first. view: what the browser has been sent of it.
         token: in the page's address once there is a run, so that a reload finds the visit again.
+        browser: the mark of the browser that it belongs to, see `COOKIE`.
         restored: settings of the run that was kept over a reload, or None.
         checks: the newest test of the target and of the draft, where there was one.
         older_checks: ids of the tests from before the run.
@@ -66,10 +70,11 @@ class Visit:
         connected: whether the visitor's browser is connected now.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, browser: str = "") -> None:
         self.run: Run | None = None
         self.view = LiveView()
         self.token = secrets.token_urlsafe(12)
+        self.browser = browser or secrets.token_urlsafe(18)
         self.restored: Settings | None = None
         self.checks: dict[Tried, Check] = {}
         self.older_checks: set[str] = set()
@@ -221,18 +226,23 @@ class Visit:
         timer.start()
         return timer
 
-    def hand_over(self, grace_s: float = GRACE_S) -> Visit | None:
-        """Move the run to the visitor's next session: after a reload, the old session never comes back.
+    def hand_over(self, browser: str, grace_s: float = GRACE_S) -> Visit | None:
+        """Move run and keys to the visitor's next session: after a reload, the old session never comes back.
+
+        Args:
+            browser: the mark of the browser that asks.
 
         Returns:
-            The new visit, with the same token; None where there is no run, the visitor is still here (a second tab
-            with the same address), or left too long ago.
+            The new visit, with the same token; None where another browser asks, there is no run, the visitor is still
+            here (a second tab with the same address), or left too long ago.
         """
+        if not secrets.compare_digest(browser.encode(), self.browser.encode()):
+            return None
         with self._lock:
             nothing = self.run is None and self.bench is None
             if nothing or self.connected() or time.monotonic() - self._left_at > grace_s:
                 return None
-            heir = Visit()
+            heir = Visit(self.browser)
             heir.run, self.run = self.run, None
             heir.bench, self.bench = self.bench, None
             heir.keys, self.keys = self.keys, heir.keys
@@ -266,9 +276,10 @@ def visit() -> Visit:
     """This visitor's `Visit`, watched for the end of the session; after a reload, the one from before."""
     if "visit" not in st.session_state:
         before = _by_token.get(st.query_params.get(ADDRESS, ""))
-        mine = before.hand_over() if before else None
+        browser = _browser()
+        mine = before.hand_over(browser) if before else None
         if mine is None:
-            mine = Visit()
+            mine = Visit(browser)
         elif mine.run is not None:
             st.session_state["prompt"] = mine.run.prompt
         anchor = st.session_state["visit"] = Anchor()
@@ -282,6 +293,11 @@ def visit() -> Visit:
     if mine not in watched:
         watched.append(mine)
     return mine
+
+
+def _browser() -> str:
+    """The mark of the visitor's browser; empty on its first page."""
+    return st.context.cookies.get(COOKIE, "")
 
 
 def of(anchor: Anchor) -> Visit:

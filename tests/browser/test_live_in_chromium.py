@@ -269,6 +269,20 @@ def test_a_reload_goes_on_with_the_run_and_its_prompt_and_settings(
     tab.page.get_by_text("Stopped by you after").wait_for()
 
 
+def test_an_address_that_was_passed_on_gives_nothing_in_another_browser(
+    open_tab: Callable[..., Tab], scripted_url: str
+) -> None:
+    tab = open_tab(scripted_url)
+    tab.run("endless")
+    tab.wait_for_nodes(5)
+    tab.page.wait_for_url("**/?visit=*")
+    address = tab.page.url
+    tab.page.goto("about:blank")  # the connection is lost, and the run goes on for a while
+    other = open_tab(address)  # each tab of these tests is a browser of its own
+    other.url = scripted_url
+    other.page.get_by_text("Press Run to start").wait_for()
+
+
 def test_a_second_tab_with_the_same_address_has_a_visit_of_its_own(
     open_tab: Callable[..., Tab], scripted_url: str
 ) -> None:

@@ -187,7 +187,7 @@ def test_a_reload_finds_the_pace_and_the_pause() -> None:
     visit = _visit(page)
     visit.connected = lambda: False
     visit.left(0.0).join()
-    heir = visit.hand_over()
+    heir = visit.hand_over(visit.browser)
     assert heir is not None and heir.pacing == "1" and heir.run is not None and heir.run.pace.paused
 
 

@@ -372,7 +372,7 @@ def test_a_reload_keeps_the_key() -> None:
     visit = _visit(page)
     visit.connected = lambda: False
     visit.left().cancel()
-    heir = visit.hand_over()
+    heir = visit.hand_over(visit.browser)
     assert heir.keys.get(URL).value == KEY and visit.keys.get(URL) is None
 
 

@@ -54,12 +54,23 @@ def test_a_reload_keeps_the_run_and_the_old_session_cannot_stop_it() -> None:
     run, token = visit.run, visit.token
     timer = _leave(visit, grace_s=0.05)
     visit.view.selection.take("r", {"run": "r", "id": 3, "at": 1.0})
-    heir = visit.hand_over()
+    heir = visit.hand_over(visit.browser)
     assert heir.run is run and heir.token == token and heir.restored == run.settings
-    assert visit.run is None and visit.token != token and visit.hand_over() is None
+    assert visit.run is None and visit.token != token and visit.hand_over(visit.browser) is None
     assert heir.view.selection.id == 3, "the token that is looked at"
     timer.join(PATIENCE_S)
     assert run.stops == 0
+
+
+@pytest.mark.parametrize("browser", ["", "another"])
+def test_an_address_in_another_browser_gives_neither_run_nor_keys(browser: str) -> None:
+    visit = _visit()
+    run, token = visit.run, visit.token
+    _leave(visit).cancel()
+    assert visit.hand_over(browser) is None
+    assert visit.run is run and visit.token == token, "its own browser still finds it"
+    heir = visit.hand_over(visit.browser)
+    assert heir is not None and heir.run is run and heir.browser == visit.browser
 
 
 def test_a_poll_that_still_runs_after_the_connection_was_lost_does_not_count_as_the_visitor(
@@ -74,20 +85,20 @@ def test_a_poll_that_still_runs_after_the_connection_was_lost_does_not_count_as_
     monkeypatch.setattr(session, "get_instance", lambda: Mock(**{"is_active_session.return_value": False}))
     visit.left().cancel()
     page.run()
-    heir = visit.hand_over()
+    heir = visit.hand_over(visit.browser)
     assert heir is not None and heir.live
 
 
 def test_only_a_visit_that_was_left_within_the_grace_is_handed_over() -> None:
     visit = _visit()
-    assert visit.hand_over() is None, "a second tab with the same address gets a visit of its own"
+    assert visit.hand_over(visit.browser) is None, "a second tab with the same address gets a visit of its own"
     _leave(visit).cancel()
-    assert visit.hand_over(grace_s=-1.0) is None
+    assert visit.hand_over(visit.browser, grace_s=-1.0) is None
     visit.connected = lambda: True
-    assert visit.hand_over() is None, "the connection was back at once"
+    assert visit.hand_over(visit.browser) is None, "the connection was back at once"
     empty = Visit()
     _leave(empty).cancel()
-    assert empty.hand_over() is None
+    assert empty.hand_over(empty.browser) is None
 
 
 def test_a_new_run_stops_the_one_before_and_is_drawn_from_nothing() -> None:
