@@ -19,6 +19,8 @@ import httpx2
 from specviz.core.address import is_this_machine
 from specviz.core.connection import Secret
 from specviz.core.errors import SettingsError
+from specviz.core.secrets import Secrets
+from specviz.net.redaction import words
 
 #: How long `answers` waits, in seconds.
 _ANSWERS_S = 2.0
@@ -158,7 +160,8 @@ def certificates() -> ssl.SSLContext:
         raise SettingsError(f"The system's certificates cannot be used: {why}.", "Name others with SSL_CERT_FILE.")
     what = "a file that can be written" if variable == "SSLKEYLOGFILE" else "certificates"
     raise SettingsError(
-        f"{variable} names {os.environ[variable]}, which cannot be used: {why}.", f"Unset it, or let it name {what}."
+        f"{variable} names {words(os.environ[variable], Secrets())}, which cannot be used: {why}.",
+        f"Unset it, or let it name {what}.",
     )
 
 
