@@ -27,6 +27,7 @@ from specviz.core.events import (
 from specviz.core.guarantee import NOTHING
 from specviz.core.names import NONE
 from specviz.core.noise import Noise
+from specviz.core.plain_output import Difference, PlainOutput
 from specviz.core.ports import Drafter, Target, Tokenizer
 from specviz.core.prompt import check_prompt
 from specviz.core.provenance import versions
@@ -37,11 +38,17 @@ from specviz.core.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class PlainSpeeds:
-    """Measured plain decoding, in tokens per second: see `specviz.core.events.RunStarted`."""
+    """Measured plain decoding, in tokens per second: see `specviz.core.events.RunStarted`.
+
+    Attributes:
+        age_s: how long before the run it was measured. output: what it wrote, to compare the run's output with.
+    """
 
     baseline_tps: float | None = None
     per_call_tps: float | None = None
     kind: BaselineKind | None = None
+    age_s: float | None = None
+    output: PlainOutput | None = None
 
 
 def speculative(
@@ -128,6 +135,7 @@ class _Loop:
     output: list[int] = field(default_factory=list)
     finish: FinishReason | None = None
     stop_string: str | None = None
+    difference: Difference | None = None
 
     def events(self) -> Iterator[Event]:
         target, settings = self.target, self.settings
@@ -135,6 +143,9 @@ class _Loop:
         self.context = list(self.prompt_ids)
         tally = Tally(self.plain.baseline_tps)
         guarantee = target.guarantee(settings.sampling, settings.acceptance_rule)
+        own = self.plain.output if guarantee.kind == "EXACT" and settings.temperature == 0 else None
+        if own is not None and not own.follows(self.prompt_ids):
+            own = None
         watch = _Watch(self.clock)
         yield from watch.paused([self._started()])
         watch.lap_ms()
@@ -159,7 +170,9 @@ class _Loop:
                 verify_ms = (self.clock() - began) * 1000
                 decisions, kept = self._take(verdict)
                 statuses = [d.status for d in decisions if d is not None]
-                guarantee = verdict.guarantee
+                if own is not None:
+                    own = self._compare(own, decisions, base)
+                guarantee = self.difference.lowered(verdict.guarantee) if self.difference else verdict.guarantee
                 verified = _verify_events(decisions, draft.first, number, base, verify_ms, target.tokenizer)
                 metrics = tally.add(
                     k=asked,
@@ -210,6 +223,7 @@ class _Loop:
             baseline_tps=self.plain.baseline_tps,
             per_call_tps=self.plain.per_call_tps,
             baseline_kind=self.plain.kind,
+            baseline_age_s=self.plain.age_s,
             place=limits.place,
             engine=limits.engine,
             precision=limits.precision,
@@ -219,6 +233,16 @@ class _Loop:
             simulated_jitter_ms=limits.simulated_jitter_ms,
             versions=versions(),
         )
+
+    def _compare(self, own: PlainOutput, decisions: Sequence[Decision | None], base: int) -> PlainOutput | None:
+        """Look for the first token that plain decoding did not write; None where there is nothing left to compare."""
+        index = own.first_difference(self.output, self.target.tokenizer)
+        if index is None:
+            return own if own.reaches_beyond(self.output, self.target.tokenizer) else None
+        emitted = [d for d in decisions if d is not None and d.final_id is not None]
+        # A text can differ at a token of an earlier round, where that ended inside a character.
+        self.difference = Difference.at(index, emitted[max(0, index - base)], own)
+        return None
 
     def _budget(self) -> int:
         room = self.target.capabilities.max_context - len(self.context)

@@ -92,6 +92,7 @@ class RunStarted:
         per_call_tps: measured plain decoding with one call per token, for a completions target or through a simulated
             network; None for other targets.
         baseline_kind: how `baseline_tps` was measured; None when it was not.
+        baseline_age_s: how many seconds before the run that was; None when it was not, or is not recorded.
         place: where the target is. engine, precision, blas: the engine of an in-process target, its number format and
             its matrix library; empty when unknown.
         way: how a completions target is to verify; None for other targets. See `Metrics.way` for how it did.
@@ -122,6 +123,7 @@ class RunStarted:
     simulated_rtt_ms: Amount = 0.0
     simulated_jitter_ms: Amount = 0.0
     versions: dict[str, str] = field(default_factory=dict)
+    baseline_age_s: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)

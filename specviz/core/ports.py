@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from specviz.core.events import Way
 from specviz.core.guarantee import Guarantee
@@ -215,18 +215,28 @@ def without_network(target: Target) -> Target:
     return target.near if isinstance(target, Distant) else target
 
 
+class Arrival(NamedTuple):
+    """A chunk of a streamed answer.
+
+    Attributes:
+        at: the `time.perf_counter` value when it came, in seconds.
+        tokens: how many it holds; None when the server does not report it.
+        text: empty in the last item of a server that reports the total at the end.
+    """
+
+    at: float
+    tokens: int | None
+    text: str = ""
+
+
 @runtime_checkable
 class Streaming(Protocol):
     """A target that can also decode plainly in one streamed answer, the usual way to use a server without a draft."""
 
-    def stream_plain(
-        self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
-    ) -> Generator[tuple[float, int | None]]:
+    def stream_plain(self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int) -> Generator[Arrival]:
         """Chunks of one streamed answer, continued past stop tokens if the server supports that.
 
-        Yields:
-            For each chunk the `time.perf_counter` value when it came, in seconds, and its number of tokens: None when
-            the server does not report it. If the server reports the total at the end, a last item holds that.
+        If the server reports the total number of tokens at the end, a last item holds that.
         """
         ...
 

@@ -77,7 +77,7 @@ def speedup(state: RunState) -> Figure:
         _times(speeds(state).speedup),
         note,
         f"Tokens per second of this run divided by those of {plain} by the same target with the same settings, "
-        "measured in this session. Both leave out the first round, which reads the prompt. Never estimated."
+        f"measured {_measured_when(state)}. Both leave out the first round, which reads the prompt. Never estimated."
         + (_AS_IF_STREAMED if is_simulated(state) else ""),
         tone,
     )
@@ -110,6 +110,18 @@ def billed(state: RunState) -> Figure:
         "What the server counted for this run, without its baselines: a batch of prefixes bills the prompt once per "
         f"prefix. Calls per round: {words.number(calls)}.",
     )
+
+
+def _measured_when(state: RunState) -> str:
+    """When the baseline was measured; one of this process was found the same again at the start of the run."""
+    age_s = state.started.baseline_age_s if state.started else None
+    if age_s is None:
+        return "in this session"
+    if age_s < 1:
+        return "for this run"
+    age = f"{age_s:.0f} seconds" if age_s < 120 else f"{age_s / 60:.0f} minutes"
+    checked = "" if is_remote(state) else ", and found as fast again at its start"
+    return f"{age} before this run{checked}"
 
 
 def _times(factor: float | None) -> str:

@@ -3,6 +3,7 @@
 import dataclasses
 import threading
 from collections.abc import Generator, Sequence
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from specviz.core import baseline
 from specviz.core.errors import RefusedError, RunError, StoppedError
 from specviz.core.pair import Pair
+from specviz.core.ports import Arrival
 from specviz.core.settings import Sampling, Settings
 from specviz.core.wait import Progress, Wait
 from specviz.drafters.none import NoDrafter
@@ -74,13 +76,12 @@ class Served(LocalTarget):
         self.pieces, self.fails = pieces, fails
         self.asked: list[tuple[list[int], Sampling, int]] = []
         self.closed = 0
+        self.texts = [""]
 
-    def stream_plain(
-        self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
-    ) -> Generator[tuple[float, int | None]]:
+    def stream_plain(self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int) -> Generator[Arrival]:
         self.asked.append((list(context_ids), sampling, max_tokens))
         try:
-            yield from self.pieces
+            yield from (Arrival(*piece, text) for piece, text in zip(self.pieces, cycle(self.texts), strict=False))
             if self.fails:
                 raise self.fails
         finally:
@@ -167,13 +168,14 @@ class Counting:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[str] = []
-        for name in ("measure", "measure_calls"):
+        self.speed = 10.0
+        for name in ("measure", "measure_calls", "check"):
             monkeypatch.setattr(baseline, name, self._counting(name, getattr(baseline, name)))
 
     def _counting(self, name: str, real: Any) -> Any:
         def measure(*arguments: Any, **options: Any) -> baseline.Baseline:
             self.calls.append(name)
-            return baseline.Baseline(10.0, True)
+            return baseline.Baseline(self.speed, True)
 
         return measure
 
@@ -183,7 +185,7 @@ def test_baselines_are_kept_by_target_address_and_sampling(monkeypatch: pytest.M
     for temperature in (0.0, 0.7):
         for where in ("http://a", "http://b", "", "http://a"):
             kept.of(Pair(NoDrafter(), toy_target(), where), [0], Settings(temperature=temperature), Wait())
-    assert counting.calls == ["measure"] * 6
+    assert counting.calls == ["measure", "measure", "measure", "check"] * 2
 
 
 def test_single_calls_are_kept_by_network_and_plain_decoding_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +193,7 @@ def test_single_calls_are_kept_by_network_and_plain_decoding_is_not(monkeypatch:
     for network in ((80.0, 0.0), (80.0, 20.0), (80.0, 0.0)):
         kept.of(Pair(NoDrafter(), SimulatedNetwork(toy_target(), *network)), [0], Settings(), Wait())
     kept.of(Pair(NoDrafter(), toy_target()), [0], Settings(), Wait())
-    assert counting.calls == ["measure", "measure_calls", "measure_calls"]
+    assert [call for call in counting.calls if call != "check"] == ["measure", "measure_calls", "measure_calls"]
 
 
 def test_a_baseline_that_was_cut_short_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,3 +263,63 @@ def test_half_a_pair_of_baselines_stands_for_its_own_prompt_only() -> None:
     assert baseline.both(whole, part) == baseline.Baseline(20.0, False, 4.0)
     assert baseline.both(part, whole) == baseline.Baseline(4.0, False, 20.0)
     assert baseline.both(whole, whole).complete
+
+
+class Busy(FixedScorer):
+    """A model that takes the time that the test says for each pass."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__([0.4, 0.6])
+        self.seconds, self.now, self.passes = seconds, 0.0, 0
+
+    def score(self, token_ids, rows):  # type: ignore[no-untyped-def]
+        self.now += self.seconds
+        self.passes += 1
+        return super().score(token_ids, rows)
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> Busy:
+    model, real = Busy(1 / 5.6), baseline.autoregressive
+    monkeypatch.setattr(baseline, "autoregressive", lambda *a, **kw: real(*a, **kw, clock=lambda: model.now))
+    return model
+
+
+def test_a_baseline_of_a_busy_moment_is_not_used_for_a_run_in_a_quiet_one(busy: Busy) -> None:
+    kept, pair = baseline.Baselines(lambda: busy.now), Pair(NoDrafter(), local_target("m", busy, LetterTokenizer(), 2))
+    assert kept.of(pair, [0], Settings(), Wait()).tokens_per_second == pytest.approx(5.6)
+    for rate in (18.5, 5.6):
+        busy.seconds = 1 / rate
+        found = kept.of(pair, [0], Settings(), Wait())
+        assert found.tokens_per_second == pytest.approx(rate) and found.age_s == 0, "measured again"
+
+
+def test_a_baseline_of_the_same_conditions_is_kept_after_a_look_and_says_its_age(busy: Busy) -> None:
+    now = [0.0]
+    kept, pair = baseline.Baselines(lambda: now[0]), Pair(NoDrafter(), local_target("m", busy, LetterTokenizer(), 2))
+    first = kept.of(pair, [0], Settings(), Wait())
+    before, now[0], busy.seconds = busy.passes, 90.0, busy.seconds * 1.1
+    again = kept.of(pair, [0, 1], Settings(), Wait())
+    assert again.tokens_per_second == first.tokens_per_second and busy.passes - before == baseline.CHECKED + 1
+    assert (again.age_s, again.speeds.age_s) == (90.0, 90.0)
+    now[0] = baseline.OLDEST_S + 1
+    assert kept.of(pair, [0], Settings(), Wait()).age_s == 0, "an old one is measured again"
+
+
+def test_a_server_is_not_asked_again_until_its_baseline_is_old() -> None:
+    now, target = [0.0], Served(evenly(1, 33))
+    kept, pair = baseline.Baselines(lambda: now[0]), Pair(NoDrafter(), target)
+    for now[0], asked in ((0.0, 1), (500.0, 1), (601.0, 2), (1000.0, 2)):
+        found = kept.of(pair, [0], Settings(), Wait())
+        assert len(target.asked) == asked and found.tokens_per_second == pytest.approx(2.0)
+    assert found.age_s == pytest.approx(399.0)
+
+
+def test_a_network_is_measured_again_with_what_is_behind_it(busy: Busy) -> None:
+    near = local_target("m", busy, LetterTokenizer(), 2)
+    far = SimulatedNetwork(near, 100.0, pause=lambda s: setattr(busy, "now", busy.now + s), clock=lambda: busy.now)
+    kept = baseline.Baselines(lambda: busy.now)
+    slow = kept.of(Pair(NoDrafter(), far), [0], Settings(), Wait()).per_call_tps
+    busy.seconds = 1 / 18.5
+    fast = kept.of(Pair(NoDrafter(), far), [0], Settings(), Wait()).per_call_tps
+    assert slow and fast and 1 / fast == pytest.approx(0.1 + 1 / 18.5) and 1 / slow == pytest.approx(0.1 + 1 / 5.6)

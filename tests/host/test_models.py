@@ -194,7 +194,14 @@ def test_stop_ends_a_run_that_waits_for_room(hosts: Callable[..., ModelHost], mo
     assert done and done.finish_reason == "stopped" and done.total_tokens == len(run.state.text)
 
 
-def test_every_run_starts_from_empty_caches(hosts: Callable[..., ModelHost]) -> None:
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is as fast at each run, which is not looked at: every baseline that is kept is used."""
+    monkeypatch.setattr(baseline, "check", lambda *_: baseline.Baseline(None, False))
+    monkeypatch.setattr(baseline, "_as_fast", lambda *_: True)
+
+
+def test_every_run_starts_from_empty_caches(hosts: Callable[..., ModelHost], steady: None) -> None:
     builder = Endless()
     host = hosts(lambda: builder)
     short = dataclasses.replace(ENDLESS, max_tokens=3)
@@ -436,7 +443,7 @@ def test_a_key_in_an_event_is_struck_out_before_anybody_sees_it(hosts: Callable[
     assert "fails-with-it" not in "".join(run.trace_lines()) and served.closed == 1
 
 
-def test_waits_within_a_run_are_shown_and_then_gone(hosts: Callable[..., ModelHost]) -> None:
+def test_waits_within_a_run_are_shown_and_then_gone(hosts: Callable[..., ModelHost], steady: None) -> None:
     served = Served()
     host = hosts(lambda: served)
     drained(host.start(TOY, "the"))  # measures the baseline
@@ -480,7 +487,7 @@ def test_a_run_behind_a_simulated_network_differs_in_its_times_alone(hosts: Call
 
 
 def test_what_is_measured_without_the_network_stands_for_every_network(
-    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch
+    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch, steady: None
 ) -> None:
     measured: list[str] = []
     for what in ("measure", "measure_calls"):

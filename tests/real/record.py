@@ -70,7 +70,7 @@ def _outcome(
 def streamed(api: Completions, findings: Findings, tokens: ModelTokens, prompt_ids: Sequence[int]) -> int:
     """How many tokens the server counts in a streamed answer."""
     target = remote(api, findings, tokens, Scenario("generating", 0.0, "sky", "ngram"))
-    counts = [count for _, count in target.stream_plain(prompt_ids, Sampling(), STREAM_TOKENS)]
+    counts = [piece.tokens for piece in target.stream_plain(prompt_ids, Sampling(), STREAM_TOKENS)]
     return sum(count for count in counts if count is not None)
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from specviz.core.guarantee import Guarantee
@@ -120,3 +122,18 @@ def test_the_colours_are_explained_before_the_first_run():
     html = welcome_html()
     for status in ("accepted", "resampled", "bonus", "rejected", "ignored", "pending"):
         assert f"<b>{status}</b>" in html
+
+
+@pytest.mark.parametrize(
+    ("age_s", "way", "said"),
+    [
+        (0.0, None, "measured for this run."),
+        (200.0, None, "measured 3 minutes before this run, and found as fast again at its start."),
+        (45.0, "scoring", "measured 45 seconds before this run."),
+        (None, None, "measured in this session."),
+    ],
+)
+def test_the_age_of_a_baseline_is_said(age_s, way, said):
+    story = Story(way=way).round([" a"], 1, " b")
+    story.events[0] = replace(story.events[0], baseline_age_s=age_s)
+    assert said in summary.speedup(RunState().apply_all(story.events)).help

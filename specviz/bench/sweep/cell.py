@@ -134,7 +134,7 @@ def _streamed(target: Target, settings: Settings, key: Key, prompt_ids: Sequence
             "The server's stream cannot be counted: it does not say how many tokens it sends.",
             "Compare with one call per token.",
         )
-    tokens, seconds = came
+    tokens, seconds, _ = came
     return Trial(
         *key, tokens=tokens + 1, rounds=0, drafted=0, tested=0, accepted=0, steady_tokens=tokens,
         steady_ms=1000 * seconds, finish="streamed", guarantee="EXACT",

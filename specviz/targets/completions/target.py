@@ -9,7 +9,7 @@ from typing import Any
 from specviz.core.errors import LackingError, PairingError, RefusedError
 from specviz.core.events import Way
 from specviz.core.guarantee import Guarantee, worst
-from specviz.core.ports import Capabilities, Tokenizer
+from specviz.core.ports import Arrival, Capabilities, Tokenizer
 from specviz.core.rounds import Round, Verdict
 from specviz.core.settings import Rule, Sampling, Verification
 from specviz.targets.completions.choice import choose
@@ -113,9 +113,7 @@ class RemoteTarget:
         self._worst = self._noted(worst(self._chosen(round.sampling, round.rule)[1], self._worst, judged.guarantee))
         return replace(judged, guarantee=self._worst)
 
-    def stream_plain(
-        self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
-    ) -> Generator[tuple[float, int | None]]:
+    def stream_plain(self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int) -> Generator[Arrival]:
         """One streamed answer, for the baseline: see `ports.Streaming`.
 
         Raises:
@@ -127,7 +125,7 @@ class RemoteTarget:
             prompt = exact_text(context_ids, self.tokenizer, self._findings.bos_added).text
         request = Request((prompt,), max_tokens, sampling.temperature, sampling.top_k, sampling.top_p, past_stop=True)
         for piece in self._api.stream(request, engine=self._findings.engine):
-            yield piece.at, piece.tokens
+            yield Arrival(piece.at, piece.tokens, piece.text)
 
     def reset(self) -> None:
         """Forget the owed tokens and the guarantee of the last run. What the server turned out to lack stays known."""
