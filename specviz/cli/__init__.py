@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import io
 import logging
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +17,11 @@ from specviz.cli.generate import add_generate
 from specviz.cli.models import add_models
 from specviz.cli.predict import add_predict
 from specviz.cli.replay import add_replay
-from specviz.cli.terminal import INTERRUPTED, print_error
-from specviz.core.errors import SpecvizError
+from specviz.cli.terminal import print_error
+from specviz.core.errors import OutputError, SpecvizError, of_system
+from specviz.core.process import INTERRUPTED
+
+log = logging.getLogger(__name__)
 
 _INTRO = """\
 See, measure and trust speculative decoding.
@@ -60,8 +61,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0; 1 when the work failed; 2 for bad input; 130 after Ctrl-C.
     """
+    try:
+        try:
+            return _command(argv)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except OutputError as exc:
+        if exc.unread:  # `| head` has what it wanted
+            return 0
+        print_error(exc.message, exc.remedy)
+        return exc.exit_code
+
+
+def _command(argv: Sequence[str] | None) -> int:
     options: Any = parser().parse_args(argv)
-    _use_any_character()
     logging.basicConfig(
         level=logging.INFO if options.verbose else logging.WARNING,
         format="%(name)s: %(message)s",
@@ -70,32 +84,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.getLogger("specviz").setLevel(logging.INFO)
     try:
         code: int = options.run(options)
-        if sys.stdout is not None:
-            sys.stdout.flush()
         return code
+    except OutputError:
+        raise
     except SpecvizError as exc:
         print_error(exc.message, exc.remedy)
         return exc.exit_code
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of standard output has gone (`| head`).
-        _discard_output()
-        return 0
     except OSError as exc:
-        print_error(f"The result cannot be written: {exc.strerror or exc}.", "Send the output somewhere else.")
-        _discard_output()
-        return 1
-
-
-def _use_any_character() -> None:
-    """Escape characters that the terminal's encoding lacks, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _discard_output() -> None:
-    """Keep the interpreter from writing again at exit, with a traceback."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # It should have been caught where it happened, with its own sentence: say what the system said, and no more.
+        if options.verbose:
+            log.exception("not expected here")
+        error = of_system(exc)
+        print_error(error.message, error.remedy)
+        return error.exit_code

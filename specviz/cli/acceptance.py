@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from specviz.bench.forecast.acceptance import acceptance_along
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, safe, stop_on_interrupt, write_json
+from specviz.cli.terminal import ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.core.acceptance import AcceptanceFigure, Rates, figures
 from specviz.core.errors import DownloadError, PromptError, SettingsError
 from specviz.core.names import TOY, draft_name, parse_draft
 from specviz.core.ports import Followable
+from specviz.core.process import INTERRUPTED
 from specviz.core.settings import Sampling, Settings
 from specviz.core.wait import Progress, Wait
 from specviz.distill.prompts import Prompt, first_of_each, held_out

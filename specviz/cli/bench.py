@@ -18,8 +18,9 @@ from specviz.bench.sweep.sweep import Sweep, new_bench, seconds_left
 from specviz.cli import bench_report as report
 from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of
 from specviz.cli.suite_options import add_suite_options, suite_of
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, print_warning, safe, stop_on_interrupt, write_json
+from specviz.cli.terminal import ProgressLine, is_screen, print_warning, safe, stop_on_interrupt, write_json
 from specviz.core.errors import SettingsError
+from specviz.core.process import INTERRUPTED
 from specviz.core.settings import VERIFICATIONS
 from specviz.core.wait import Progress, Wait
 from specviz.setup.builder import Builder
@@ -134,7 +135,7 @@ def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: A
 
     def tell(progress: Progress) -> None:
         what = progress.what
-        if progress.unit == "runs" and not sys.stderr.isatty():
+        if progress.unit == "runs" and not is_screen(sys.stderr):
             what = "Measuring"  # one line per stage, not per run
         elif progress.unit == "runs" and (left := seconds_left(bench)) is not None:
             what += f", {duration(left)} left"

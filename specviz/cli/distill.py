@@ -10,8 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, safe, stop_on_interrupt
+from specviz.cli.terminal import ProgressLine, is_screen, safe, stop_on_interrupt
 from specviz.core.errors import DownloadError, SettingsError
+from specviz.core.process import INTERRUPTED
 from specviz.core.wait import Progress
 from specviz.distill.pipeline import Outcome, distill
 from specviz.distill.recipe import Recipe, prompt_file
@@ -117,7 +118,7 @@ class NewsPrinter:
             self._acceptance = acceptance_words(news.acceptance)
             self.clear()
             print(self._words(news), file=self._err, flush=True)
-        elif self._err.isatty():
+        elif is_screen(self._err):
             self._line(Progress(self._words(news)))
         elif time.monotonic() - self._printed_s >= self.EVERY_S:
             print(self._words(news), file=self._err, flush=True)

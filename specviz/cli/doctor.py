@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, print_warning, safe, stop_on_interrupt, write_json
+from specviz.cli.terminal import ProgressLine, columns, print_warning, safe, stop_on_interrupt, write_json
 from specviz.core.errors import DownloadError, StoppedError
 from specviz.core.names import draft_name
+from specviz.core.process import INTERRUPTED
 from specviz.core.settings import RULES, VERIFICATIONS, Settings
 from specviz.core.wait import Wait
 from specviz.setup.completions import warning

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from specviz.cli.terminal import (
-    INTERRUPTED,
     ProgressLine,
     Utf8Stream,
     painted,
@@ -26,6 +25,7 @@ from specviz.core.baseline import Baselines
 from specviz.core.errors import DownloadError, PromptError, StoppedError
 from specviz.core.events import Metrics, RunStarted
 from specviz.core.names import draft_name
+from specviz.core.process import INTERRUPTED
 from specviz.core.prompt import refuse_empty
 from specviz.core.settings import RULES, VERIFICATIONS, Settings
 from specviz.core.wait import Wait

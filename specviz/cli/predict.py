@@ -20,9 +20,10 @@ from specviz.bench.sweep.results import write
 from specviz.cli.bench_report import number, within
 from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of, settings_of
 from specviz.cli.suite_options import add_suite_options, suite_of
-from specviz.cli.terminal import INTERRUPTED, ProgressLine, columns, print_warning, safe, stop_on_interrupt, write_json
+from specviz.cli.terminal import ProgressLine, columns, is_screen, print_warning, safe, stop_on_interrupt, write_json
 from specviz.core.errors import DownloadError, SettingsError, StoppedError
 from specviz.core.pair import Pair
+from specviz.core.process import INTERRUPTED
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
 from specviz.setup.builder import Builder
@@ -114,7 +115,7 @@ def _predict(
 
     def progress(step: Progress) -> None:
         # Where lines stay on the screen, one line per stage and none per text or run.
-        many = step.unit in ("tokens", "runs") and not sys.stderr.isatty()
+        many = step.unit in ("tokens", "runs") and not is_screen(sys.stderr)
         line(replace(step, what="Measuring" if step.unit == "runs" else "Predicting") if many else step)
 
     wait = Wait(progress, stopping)

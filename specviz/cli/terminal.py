@@ -5,13 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
+from specviz.core import process
 from specviz.core.wait import Progress
 
 #: C0 and C1 controls but tab and newline: model text must not move the cursor or set a window title.
@@ -21,9 +21,6 @@ _CONTROLS |= {c: f"\\u{c:04x}" for c in (0x200E, 0x200F, *range(0x202A, 0x202F),
 
 _JSON_ESCAPES = {c: f"\\u{c:04x}" for c in _CONTROLS if c >= 0x20}
 
-#: Exit code after Ctrl-C, as in shells: 128 plus the number of the signal.
-INTERRUPTED = 130
-
 COLOURS = {"accepted": "32", "resampled": "33", "bonus": "36", "rejected": "9;31", "ignored": "2"}
 
 
@@ -32,10 +29,15 @@ def safe(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+def is_screen(out: TextIO) -> bool:
+    """Whether colours and rewritten lines can be shown: on a terminal, but not on one that knows no control codes."""
+    return out.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def painted(text: str, status: str, out: TextIO) -> str:
-    """The text in the colour of its status, if the output is a terminal."""
+    """The text in the colour of its status, if the output is a screen."""
     code = COLOURS.get(status)
-    return f"\x1b[{code}m{text}\x1b[0m" if code and out.isatty() else text
+    return f"\x1b[{code}m{text}\x1b[0m" if code and is_screen(out) else text
 
 
 class Utf8Stream:
@@ -74,7 +76,7 @@ def print_warning(message: str) -> None:
 
 
 class ProgressLine:
-    """Progress on standard error: one rewritten line on a terminal, otherwise one line per stage."""
+    """Progress on standard error: one rewritten line on a screen, otherwise one line per stage."""
 
     def __init__(self, err: TextIO | None = None) -> None:
         self._err = err or sys.stderr
@@ -84,7 +86,7 @@ class ProgressLine:
         """Show the progress of a wait; an empty one ends it."""
         if not progress.what:
             self.clear()
-        elif self._err.isatty() and not self._beside_text:
+        elif is_screen(self._err) and not self._beside_text:
             self._err.write(f"\r\x1b[K{safe(_words(progress))}")
             self._err.flush()
         elif progress.what != self._what:
@@ -99,7 +101,7 @@ class ProgressLine:
 
     def clear(self) -> None:
         """Remove the line before something else is printed."""
-        if self._what and self._err.isatty() and not self._beside_text:
+        if self._what and is_screen(self._err) and not self._beside_text:
             self._err.write("\r\x1b[K")
             self._err.flush()
         self._what = ""
@@ -120,22 +122,26 @@ def _words(progress: Progress) -> str:
 
 @contextmanager
 def stop_on_interrupt(words: str) -> Iterator[threading.Event]:
-    """The first Ctrl-C prints `words` and sets the event, so that the work ends in order; the second ends at once."""
+    """The first Ctrl-C prints `words` and sets the event, so that the work ends in order; the second ends at once.
+
+    So does `kill`, and the end of the terminal.
+    """
     stopping = threading.Event()
 
     def stop(number: int, frame: object) -> None:
         if stopping.is_set():
-            raise KeyboardInterrupt
+            process.interrupt(number)
         stopping.set()
+        process.note(number)
         # Not with print: the signal may have come while this thread prints to the same stream.
         with suppress(OSError, AttributeError, ValueError):
             os.write(sys.stderr.fileno(), f"\n{words}\n".encode())
 
-    before = signal.signal(signal.SIGINT, stop)
+    before = process.on_signals(stop)
     try:
         yield stopping
     finally:
-        signal.signal(signal.SIGINT, before)
+        process.restore(before)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

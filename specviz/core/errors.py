@@ -15,6 +15,7 @@ SpecvizError
 │   ├── AnswerError          it answered, but the answer cannot be used
 │   │   └── LackingError     the answer lacks something that the server could give when it was probed
 │   └── IncapableError       it cannot do what the settings ask for
+├── OutputError              standard output cannot be written
 ├── StoppedError             a wait was ended because the run was stopped
 └── RunError                 a run failed or cannot be started
     └── ScoresError          a model in this process gave scores that are no distribution
@@ -124,6 +125,18 @@ class IncapableError(RemoteError):
     exit_code = 2
 
 
+class OutputError(SpecvizError):
+    """Standard output cannot be written.
+
+    Attributes:
+        unread: because its reader has ended, as in `| head`.
+    """
+
+    def __init__(self, message: str, remedy: str = "", unread: bool = False) -> None:
+        super().__init__(message, remedy)
+        self.unread = unread
+
+
 class StoppedError(SpecvizError):
     """A wait was ended because the run was stopped; the loop ends the run normally, not as a failure."""
 
@@ -146,3 +159,12 @@ class ScoresError(RunError):
             "Its weights may be damaged, or overflow in low precision: pull the model again, or choose another.",
         )
         self.problem = problem
+
+
+def of_system(exc: OSError) -> SpecvizError:
+    """The error for what the operating system refused and nobody expected: what it said, of which file, no guess."""
+    files = " → ".join(str(name) for name in (exc.filename, exc.filename2) if name is not None)
+    return SpecvizError(
+        f"The operating system reported: {exc.strerror or exc}{f': {files}' if files else ''}.",
+        "specviz did not expect this there. Look at the file or the device; if it is in order, please report it.",
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from specviz.core.codec import Amount, Count, Index, Position, Share, TokenId
-from specviz.core.errors import SpecvizError
+from specviz.core.errors import SpecvizError, of_system
 from specviz.core.guarantee import Guarantee
 from specviz.core.known import sum_known
 from specviz.core.names import Place
@@ -285,7 +285,9 @@ class Error:
 
     @classmethod
     def of(cls, exc: Exception) -> Error:
-        """The event for an exception; any exception other than a `SpecvizError` is reported as a bug."""
+        """The event for an exception; one that is neither a `SpecvizError` nor the system's is reported as a bug."""
+        if isinstance(exc, OSError):
+            exc = of_system(exc)
         if isinstance(exc, SpecvizError):
             return cls(type(exc).__name__, exc.message, exc.remedy)
         return cls("InternalError", f"{type(exc).__name__}: {exc}", "This is a bug in specviz: please report it.")

@@ -52,8 +52,6 @@ def disk_errors(where: Path, error: type[SpecvizError], remedy: str) -> Iterator
     """
     try:
         yield
-    except BrokenPipeError:  # not a file: the reader of the terminal's output has ended
-        raise
     except OSError as exc:
         if exc.errno in (errno.ENOSPC, errno.EDQUOT):
             raise error(f"The disk that holds {where} is full.", remedy) from exc

@@ -1,7 +1,9 @@
 """Events are unchanged by a JSON round trip, and keep the field names that consumers use."""
 
+import errno
 import json
 import math
+import os
 from dataclasses import fields
 
 import pytest
@@ -237,3 +239,11 @@ def test_a_bound_is_never_shown_below_its_value(epsilon: float) -> None:
 def test_a_bound_that_nobody_knows_is_the_worst_of_bounds() -> None:
     found = worst(Guarantee.parse("BOUNDED(0.5)"), Guarantee.parse("BOUNDED"))
     assert str(found) == "BOUNDED" and found.epsilon is None
+
+
+def test_what_the_system_refused_is_said_as_it_said_it_and_is_called_neither_output_nor_bug() -> None:
+    """Whatever the cause is, as a certificate file that is gone (aider#3710)."""
+    error = Error.of(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "/gone/ca.pem"))
+    assert error.message == "The operating system reported: No such file or directory: /gone/ca.pem."
+    assert "bug" not in error.remedy and error.remedy
+    assert Error.of(OSError("no words")).message == "The operating system reported: no words."

@@ -60,11 +60,6 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
             raise OSError("no words")
 
 
-def test_a_reader_that_has_ended_is_no_error_of_the_disk(tmp_path: Path) -> None:
-    with pytest.raises(BrokenPipeError), disk_errors(tmp_path, RunError, ""):
-        raise BrokenPipeError
-
-
 def test_sha256(tmp_path: Path) -> None:
     write_whole(tmp_path / "abc", b"abc")
     assert sha256_of(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
