@@ -473,7 +473,9 @@ def far(rtt_ms: float, jitter_ms: float = 0.0, **options: Any) -> Settings:
     return dataclasses.replace(settings, simulated_rtt_ms=rtt_ms, simulated_jitter_ms=jitter_ms)
 
 
-def test_a_run_behind_a_simulated_network_differs_in_its_times_alone(hosts: Callable[..., ModelHost]) -> None:
+def test_a_run_behind_a_simulated_network_differs_in_its_times_alone(
+    hosts: Callable[..., ModelHost], steady: None
+) -> None:
     host = hosts()
     here, there = (drained(host.start(far(rtt, temperature=1.0), "the")).state for rtt in (0.0, 5.0))
     assert here.done and there.done and here.done.token_ids == there.done.token_ids

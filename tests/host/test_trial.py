@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import RunError, StoppedError
+from specviz.core.ports import Arrival
 from specviz.core.settings import Sampling, Settings
 from specviz.core.wait import Progress, Wait
 from specviz.host.trial import STREAMED, TOKENS, try_draft, try_target
@@ -27,11 +28,9 @@ class Streams:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._target, name)
 
-    def stream_plain(
-        self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int
-    ) -> Iterator[tuple[float, int | None]]:
+    def stream_plain(self, context_ids: Sequence[int], sampling: Sampling, max_tokens: int) -> Iterator[Arrival]:
         self.asked.append(max_tokens)
-        yield from ((i / 100, 1) for i in range(max_tokens))
+        yield from (Arrival(i / 100, 1) for i in range(max_tokens))
 
 
 class Broken(Streams):
