@@ -144,7 +144,7 @@ def _measure(bench: Bench, path: Path, variables: Mapping[str, str], stopping: A
     wait = Wait(tell, stopping)
     saved_at = time.monotonic()
     try:
-        for _ in Sweep(bench, lambda s: builder.build(s, wait), wait).run():
+        for _ in Sweep(bench, lambda s: builder.build(s, wait), wait, secrets=secrets(variables)).run():
             if time.monotonic() - saved_at > _SAVE_EVERY_S:
                 _save(bench, path)
                 saved_at = time.monotonic()

@@ -11,6 +11,8 @@ import html
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from specviz.core.address import without_secrets
@@ -58,6 +60,18 @@ class Secrets:
             text = text.replace(form, MARK)
         return text
 
+    def strike_in(self, value: Any) -> Any:
+        """The same value with `MARK` in place of each secret in the texts of its fields, tuples and dicts."""
+        if isinstance(value, str):
+            return self.strike(value)
+        if isinstance(value, tuple):
+            return tuple(map(self.strike_in, value))
+        if isinstance(value, dict):
+            return {name: self.strike_in(one) for name, one in value.items()}
+        if is_dataclass(value) and not isinstance(value, type):
+            return replace(value, **{f.name: self.strike_in(getattr(value, f.name)) for f in fields(value) if f.init})
+        return value
+
     def strike_json(self, text: str) -> str:
         """A JSON text with `MARK` in place of each secret in its strings; field names and numbers stay."""
         # Most texts contain no secret, and this is called for every event.
@@ -68,6 +82,10 @@ class Secrets:
     def _strike_value(self, found: re.Match[str]) -> str:
         string, colon = found.groups()
         return found[0] if colon else json.dumps(self.strike(json.loads(string)), ensure_ascii=False)
+
+
+#: Strikes nothing out.
+NO_SECRETS = Secrets()
 
 
 def _hidden_in(url: str) -> list[str]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 import uuid
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Literal, Protocol
 
 from specviz.core.connection import Secret
 from specviz.core.events import Event
 from specviz.core.pair import PairBuilder
+from specviz.core.secrets import NO_SECRETS
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
+from specviz.setup.environment import environment, secrets
 
 Phase = Literal["queued", "loading", "baseline", "running", "finished"]
 
@@ -31,6 +34,9 @@ class Queue(Protocol):
 class Job(ABC):
     """A run, a test or a benchmark.
 
+    A server may repeat a key in anything that it says. Whatever a job stores for others to see passes through
+    `_secrets` before it is stored: it can be seen at once, and the key is dropped at the end.
+
     Attributes:
         id: unique. settings: of the job.
         phase, progress: the current phase, and the progress of the current wait.
@@ -42,6 +48,7 @@ class Job(ABC):
         self.phase: Phase = "queued"
         self.progress: Progress | None = None
         self._key = key
+        self._secrets = secrets(environment(), key)
         self._queue_of = queue_of
         self._stop = threading.Event()
         self._finished = threading.Event()
@@ -81,7 +88,7 @@ class Job(ABC):
 
     def report(self, progress: Progress) -> None:
         """Store the progress of the current wait; an empty `what` means that the wait is over."""
-        self.progress = progress if progress.what else None
+        self.progress = replace(progress, what=self._secrets.strike(progress.what)) if progress.what else None
 
     @property
     def wait(self) -> Wait:
@@ -101,7 +108,7 @@ class Job(ABC):
         """The last event of a job that was cancelled before its first event."""
 
     def finish(self) -> None:
-        """Mark the job as finished, and drop its key."""
+        """Mark the job as finished, and drop its key and secrets."""
         self.phase, self.progress = "finished", None
-        self._key = None
+        self._key, self._secrets = None, NO_SECRETS
         self._finished.set()

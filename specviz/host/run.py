@@ -55,7 +55,6 @@ class Run(Job):
         self.state = RunState()
         self.pace = Pace()
         self.rounds_computed = 0
-        self._secrets = secrets(environment(), key)
         self._events: list[Event] = []
         self._whole = 0
         self._queue: deque[Event] = deque()
@@ -163,8 +162,3 @@ class Run(Job):
             f"Nobody watched this run for {self._abandoned_after_s:g} seconds, so it was ended.",
             "Run it again and keep the page in view: browsers put hidden tabs to sleep.",
         )
-
-    def finish(self) -> None:
-        """Mark the run as finished, and drop its key and secrets."""
-        self._secrets = trace.NO_SECRETS
-        super().finish()

@@ -6,8 +6,6 @@ from specviz.core.connection import Secret
 from specviz.core.events import Error, Event
 from specviz.core.settings import Settings
 from specviz.host.job import Job, Queue
-from specviz.record import trace
-from specviz.setup.environment import environment, secrets
 
 
 class Task(Job):
@@ -31,14 +29,8 @@ class Task(Job):
     def put(self, event: Event) -> bool:
         """Store an error; the error of a stopped task is ignored."""
         if isinstance(event, Error) and not self.cancelled():
-            self.error = self.without_secrets(event)
+            self.error = self._secrets.strike_in(event)
         return True
-
-    def without_secrets(self, error: Error) -> Error:
-        """The error without secrets: a server may repeat a key in its answer."""
-        found = trace.without(error, secrets(environment(), self._key))
-        assert isinstance(found, Error)
-        return found
 
     def ended_early(self) -> Error:
         """The last event of a stopped task."""

@@ -20,11 +20,10 @@ from specviz.core.errors import TraceError
 from specviz.core.event_json import from_json, to_json
 from specviz.core.events import Done, Error, Event, Metrics, RunStarted
 from specviz.core.provenance import machine, versions
-from specviz.core.secrets import Secrets
+from specviz.core.secrets import NO_SECRETS, Secrets
 from specviz.core.settings import Settings
 
 SCHEMA = 1
-NO_SECRETS = Secrets()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,8 +16,10 @@ from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
 from specviz.host.check import Check
 from specviz.host.models import ModelHost
+from specviz.host.trial import TrialOutcome
 from specviz.setup.builder import Builder
 from specviz.setup.validation import check
+from specviz.targets.completions.values import Findings
 
 TOY = Settings(target="toy", draft="toy", max_tokens=20)
 PATIENCE_S = 20.0
@@ -158,3 +161,20 @@ def test_closing_the_host_stops_a_test(gate: Gate) -> None:
     gate.open.set()
     host.close()
     assert _ended(tested).live is False
+
+
+def test_nothing_that_a_test_stores_has_the_key(host: ModelHost, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-planted-0123456789"
+    findings = Findings(version=key, notes=(f"It answered {key}.",))
+    outcome = TrialOutcome("target", key, 1.0, None, key, note=key, findings=findings)
+    monkeypatch.setattr("specviz.host.check.try_target", lambda *_: outcome)
+    gate.open.set()
+    tested = _ended(host.test("target", TOY, Secret(key)))
+    assert tested.result is not None and key not in repr(tested.result)
+    assert tested.result.findings.notes == ("It answered [secret].",)
+
+
+def test_progress_is_told_without_the_key() -> None:
+    test = Check("target", TOY, Mock(), Secret("sk-planted-0123456789"))
+    test.report(Progress("Waiting to ask again: sk-planted-0123456789", 1, 2, "s"))
+    assert test.progress == Progress("Waiting to ask again: [secret]", 1, 2, "s")

@@ -11,7 +11,6 @@ from specviz.bench.sweep.results import Bench, dumps, write
 from specviz.bench.sweep.sweep import Sweep
 from specviz.core.connection import Secret
 from specviz.core.errors import SettingsError
-from specviz.core.events import Error
 from specviz.core.pair import PairBuilder
 from specviz.host.job import Queue
 from specviz.host.task import Task
@@ -71,19 +70,14 @@ class BenchJob(Task):
             lambda settings: builder.build(settings, self.wait, self._key),
             self.wait,
             lambda: self.paused,
+            self._secrets,
         )
         try:
             for _ in sweep.run():
-                self._hide_secrets()
                 if time.monotonic() - self._saved_at > SAVE_EVERY_S:
                     self._save()
         finally:
             self._save()
-
-    def _hide_secrets(self) -> None:
-        for i, failure in enumerate(self.bench.failures):
-            error = self.without_secrets(Error("", failure.message, failure.remedy))
-            self.bench.failures[i] = replace(failure, message=error.message, remedy=error.remedy)
 
     def _save(self) -> None:
         if self.path is None:

@@ -22,6 +22,7 @@ from specviz.core.names import parse_target
 from specviz.core.pair import Pair
 from specviz.core.prompt import prepare
 from specviz.core.provenance import machine, versions
+from specviz.core.secrets import NO_SECRETS, Secrets
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
 from specviz.record.state import Baseline
@@ -52,12 +53,14 @@ class Sweep:
         open_pair: makes a drafter and a target for settings; called once per draft. All drafts stay loaded.
         wait: called before every run, and while a model loads; cancelled, the sweep ends, and what is measured stays.
         paused: called between runs.
+        secrets: struck out of what servers say before it enters the bench: it can be seen at once.
     """
 
     bench: Bench
     open_pair: OpenPair
     wait: Wait = Wait()
     paused: Callable[[], bool] = lambda: False
+    secrets: Secrets = NO_SECRETS
     clock: Callable[[], float] = time.perf_counter
     sleep: Callable[[float], None] = time.sleep
     _pairs: dict[tuple[object, ...], Pair] = field(default_factory=dict)
@@ -136,7 +139,7 @@ class Sweep:
         except SpecvizError as exc:
             if self.wait.cancelled():
                 raise StoppedError("The sweep was stopped.") from exc
-            return Failure(number, exc.message, exc.remedy)
+            return Failure(number, self.secrets.strike(exc.message), self.secrets.strike(exc.remedy))
         finally:
             self.bench.seconds += self.clock() - began
 
@@ -172,9 +175,9 @@ class Sweep:
             before = self._conversations.before(prompt.before, lambda: self._answering(cell), settings)
             _, self._ids[number] = prepare(pair.target, plan.settings, prompt.text, before)
             if before:
-                self.bench.answers[number] = tuple(answer for _, answer in before)
+                self.bench.answers[number] = tuple(self.secrets.strike(answer) for _, answer in before)
         except PromptError as exc:
-            self.bench.left_out[number] = exc.message
+            self.bench.left_out[number] = self.secrets.strike(exc.message)
             return False
         return True
 

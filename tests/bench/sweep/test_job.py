@@ -13,7 +13,7 @@ import pytest
 from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.job import BenchJob
 from specviz.bench.sweep.plan import SweepPlan
-from specviz.bench.sweep.results import Bench, read
+from specviz.bench.sweep.results import Bench, Failure, read
 from specviz.bench.sweep.sweep import new_bench
 from specviz.core.connection import Secret
 from specviz.core.errors import RunError
@@ -121,6 +121,26 @@ def test_a_key_is_in_no_file_and_no_failure(tmp_path: Path) -> None:
     host.close()
     assert job.bench.failures and "sk-very-secret" not in (tmp_path / "b.json").read_text()
     assert all("sk-very-secret" not in f.message + f.remedy for f in job.bench.failures)
+
+
+class _Watched(list[Failure]):
+    """What a page that looks all the time would see."""
+
+    def __init__(self) -> None:
+        self.seen: list[Failure] = []
+
+    def append(self, failure: Failure) -> None:
+        self.seen.append(failure)
+        super().append(failure)
+
+
+def test_a_key_is_never_seen_in_a_failure_not_even_for_a_moment() -> None:
+    host, made, watched = ModelHost(_Telling, lambda _: None), bench(), _Watched()
+    made.failures = watched
+    job = start(host, made, key=Secret("sk-very-secret"))
+    until(lambda: not job.live)
+    host.close()
+    assert watched.seen and all("sk-very-secret" not in f.message + f.remedy for f in watched.seen)
 
 
 def test_a_snapshot_shares_nothing_that_the_sweep_changes() -> None:
