@@ -25,8 +25,8 @@ FLOORS = (
     ("ui", "cli"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-#: Files beside the rooms: the version, and what `python -m specviz` starts.
-BESIDE = {"specviz": -1, "specviz.__main__": len(FLOORS)}
+#: Files beside the rooms: the version, the Python API, and what `python -m specviz` starts.
+BESIDE = {"specviz": -1, "specviz.api": len(FLOORS), "specviz.__main__": len(FLOORS)}
 #: Libraries that may be imported in one place only.
 OWNERS = {
     "streamlit": ("specviz.ui",),

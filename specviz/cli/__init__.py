@@ -10,6 +10,7 @@ from typing import Any
 
 from specviz import __version__
 from specviz.cli.acceptance import add_acceptance
+from specviz.cli.app import add_app
 from specviz.cli.bench import add_bench, add_compare
 from specviz.cli.distill import add_distill
 from specviz.cli.doctor import add_doctor
@@ -37,7 +38,7 @@ each, so that the output is the target's own. Start with:
   python -m specviz acceptance --draft model:smollm2-draft
   python -m specviz distill --target smollm2-135m --out my-draft --minutes 60
 
-The page with the token tree:  streamlit run app.py
+The page with the token tree:  python -m specviz app
 """
 
 
@@ -50,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--verbose", action="store_true", help="print more log lines on standard error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     runs, models = (add_generate, add_replay, add_bench, add_predict, add_compare), (add_models, add_doctor)
-    for add in (*runs, *models, add_distill, add_acceptance):
+    for add in (add_app, *runs, *models, add_distill, add_acceptance):
         add(commands)
     return top
 
