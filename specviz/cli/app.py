@@ -25,8 +25,8 @@ def add_app(commands: Any) -> None:
     p.add_argument(
         "--address",
         metavar="HOST",
-        help="address to listen on (default: 127.0.0.1). 0.0.0.0 lets everybody on the network use the page, its models "
-        "and its key: put something in front of it that asks who they are",
+        help="address to listen on (default: 127.0.0.1). 0.0.0.0 lets everybody on the network use the page, its "
+        "models and its key: put something in front of it that asks who they are",
     )
     p.add_argument("--no-browser", action="store_true", help="print the address only")
     p.set_defaults(run=_run)
