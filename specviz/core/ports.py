@@ -27,6 +27,7 @@ class Capabilities:
         place: where the target is.
         engine, precision, blas: the engine of an in-process target, its number format and its matrix library; empty
             when unknown.
+        server: what a completions target's server says it is: engine, version, model; empty when unknown.
         way: how a completions target verifies a round; None for other targets.
         simulated_rtt_ms, simulated_jitter_ms: of a network that is simulated in front of it; 0 for none.
     """
@@ -38,6 +39,7 @@ class Capabilities:
     engine: str = ""
     precision: str = ""
     blas: str = ""
+    server: str = ""
     way: Way | None = None
     simulated_rtt_ms: float = 0.0
     simulated_jitter_ms: float = 0.0

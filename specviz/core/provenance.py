@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from specviz import __version__
+from specviz.core.ports import Capabilities
 
 #: Packages that affect results or times, among them the BLAS that MLX uses on Linux.
 PACKAGES = ("mlx", "mlx-lm", "scipy-openblas32", "numpy", "transformers", "tokenizers", "openai", "msgspec")
@@ -33,6 +34,16 @@ def machine() -> dict[str, str]:
         "processor": _processor(),
         "cores": str(os.cpu_count() or "n/a"),
     }
+
+
+def computed_by(target: Capabilities) -> dict[str, str]:
+    """What computes a target: engine, number format and matrix library in this process, or what its server says it is.
+
+    Always the same names for a place, so that a name that is missing from a file was not recorded.
+    """
+    if target.place == "completions":
+        return {"server": target.server or "it does not say"}
+    return {name: getattr(target, name) or "none" for name in ("engine", "precision", "blas")}
 
 
 def _processor() -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from specviz.bench.forecast.forecast import Prediction
 from specviz.bench.planning import sources
+from specviz.bench.sweep.compare import compare
 from specviz.bench.sweep.results import dumps, loads, read
 from specviz.bench.sweep.rows import rows_of
 
@@ -49,3 +50,11 @@ def test_both_can_be_planned_from(path: Path, count: int) -> None:
     found = sources.read(path.read_bytes())
     assert [measured.k for measured in found] == [4] * count
     assert all(measured.plain_ms > 0 and measured.draft_ms > 0 for measured in found)
+
+
+def test_what_version_0_2_did_not_record_is_said_where_it_is_compared() -> None:
+    before, after = read(BENCH), read(BENCH)
+    after.machine |= {"engine": "mlx", "precision": "float32"}
+    assert compare(before, after).differences == (
+        "engine: not recorded, then mlx", "precision: not recorded, then float32",
+    )  # fmt: skip

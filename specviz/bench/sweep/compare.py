@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from specviz.bench.sweep.plan import Cell
-from specviz.bench.sweep.results import Bench
+from specviz.bench.sweep.results import NOT_RECORDED, Bench
 from specviz.bench.sweep.rows import BenchRow, rows_of
 
 #: Settings that belong to the cell.
@@ -44,7 +44,7 @@ class Comparison:
 
     Attributes:
         pairings: the cells that both have. only_before, only_after: cells of only one.
-        differences: other differences in words: settings, prompts, machine, versions.
+        differences: other differences in words: settings, prompts, machine, versions, what computes the target.
     """
 
     pairings: tuple[Pairing, ...]
@@ -87,7 +87,7 @@ def _differences(before: Bench, after: Bench) -> list[str]:
         found.append(f"min confidence: {before.plan.min_confidence}, then {after.plan.min_confidence}")
     found += _prompts(before, after)
     for name in dict.fromkeys((*before.machine, *after.machine)):
-        one, other = before.machine.get(name, "n/a"), after.machine.get(name, "n/a")
+        one, other = (bench.machine.get(name, NOT_RECORDED) for bench in (before, after))
         if one != other:
             found.append(f"{name}: {one}, then {other}")
     return found

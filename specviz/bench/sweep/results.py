@@ -18,6 +18,8 @@ from specviz.core.events import TimeSplit
 from specviz.core.files import disk_errors, write_whole
 
 SCHEMA = "specviz.bench/1"
+#: Stands for what an older file does not say.
+NOT_RECORDED = "not recorded"
 #: What the plan of every saved benchmark has.
 _PLAN_FIELDS = frozenset("settings drafts ks temperatures rules baselines suite repeats warm_up min_confidence".split())
 
@@ -88,7 +90,7 @@ class Bench:
 
     Attributes:
         prompts: those of the suite, in order.
-        machine: versions and machine, see `specviz.core.provenance`.
+        machine: versions, machine, and what computes the target: see `specviz.core.provenance`.
         started_at: seconds since the epoch. seconds: spent measuring, pauses left out.
         left_out: why a prompt cannot be decoded, by the prompt's index.
         answers: the target's answers to the turns before a prompt, by the prompt's index.

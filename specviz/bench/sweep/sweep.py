@@ -7,7 +7,7 @@ prompt, all cells run once in a random order, and a speed-up compares runs of th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,12 +16,12 @@ from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.cell import run_cell
 from specviz.bench.sweep.conversation import Conversations
 from specviz.bench.sweep.plan import PLAIN, Cell, SweepPlan
-from specviz.bench.sweep.results import Bench, Failure, Trial
+from specviz.bench.sweep.results import NOT_RECORDED, Bench, Failure, Trial
 from specviz.core.errors import PromptError, SpecvizError, StoppedError
 from specviz.core.names import parse_target
 from specviz.core.pair import Pair
 from specviz.core.prompt import prepare
-from specviz.core.provenance import machine, versions
+from specviz.core.provenance import computed_by, machine, versions
 from specviz.core.secrets import NO_SECRETS, Secrets
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
@@ -29,6 +29,8 @@ from specviz.record.state import Baseline
 
 OpenPair = Callable[[Settings], Pair]
 _PAUSE_S = 0.05
+#: Between the two values of something that changed while a benchmark was interrupted.
+_THEN = ", later "
 
 
 def baselines_of(settings: Settings) -> tuple[Baseline, ...]:
@@ -160,8 +162,16 @@ class Sweep:
         settings = plan.settings_of(cell)
         key = _key(settings)
         if key not in self._pairs:
-            self._pairs[key] = self.open_pair(settings)
+            self._pairs[key] = pair = self.open_pair(settings)
+            self._record(versions() | machine() | computed_by(pair.target.capabilities))
         return self._pairs[key]
+
+    def _record(self, provenance: Mapping[str, str]) -> None:
+        """Add to the bench what it is measured with; a resumed one may have been begun with something else."""
+        for name, value in provenance.items():
+            now = self.secrets.strike(value)
+            before = self.bench.machine.get(name, NOT_RECORDED) if self.bench.trials else now
+            self.bench.machine[name] = before if before.split(_THEN)[-1] == now else f"{before}{_THEN}{now}"
 
     def _is_open(self, draft: str) -> bool:
         """Whether the draft did not fail: the baseline must not fail with it."""

@@ -72,7 +72,7 @@ class RemoteTarget:
         other = other_model(findings.model, findings.answers_as)
         self._notes: tuple[str, ...] = (other,) if other else ()
         way, _ = choose(findings, verification, sampling, rule, capabilities.vocab_size)
-        self.capabilities = replace(capabilities, way=way)
+        self.capabilities = replace(capabilities, way=way, server=findings.identity)
         self._owed, self._count = Owed(), _Count()
         self._worst: Guarantee | None = None
 

@@ -207,6 +207,11 @@ class Findings:
     answers_as: str = ""
 
     @property
+    def identity(self) -> str:
+        """What the server says it is: engine, version and the model of its answers; empty where it says nothing."""
+        return ", ".join(filter(None, (f"{self.engine} {self.version}".strip(), self.answers_as)))
+
+    @property
     def ways(self) -> tuple[Way, ...]:
         """The ways to verify that it supports, first the one that accepts most."""
         able = (("scoring", self.scores and self.ids_in), ("prefixes", self.batch), ("generating", True))

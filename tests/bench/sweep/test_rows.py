@@ -254,7 +254,9 @@ def test_two_benchmarks_beside_each_other() -> None:
     other = made(80.0, settings=Settings(target="toy", draft="none", max_tokens=48))
     other.machine["processor"] = "another"
     found = compare(made(80.0), other).differences
-    assert any(d.startswith("max_tokens: 24, then 48") for d in found) and "processor: n/a, then another" in found
+    assert (
+        any(d.startswith("max_tokens: 24, then 48") for d in found) and "processor: not recorded, then another" in found
+    )
 
 
 @given(st.lists(st.tuples(st.floats(1, 50), st.floats(1, 50)), min_size=2, max_size=12))

@@ -10,8 +10,9 @@ import pytest
 
 from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.cell import run_cell, trial_of
+from specviz.bench.sweep.compare import compare
 from specviz.bench.sweep.plan import Cell, SweepPlan
-from specviz.bench.sweep.results import Bench, Failure
+from specviz.bench.sweep.results import Bench, Failure, dumps, loads
 from specviz.bench.sweep.rows import rows_of
 from specviz.bench.sweep.sweep import Sweep, baselines_of, new_bench, order, seconds_left
 from specviz.core.errors import PairingError, SettingsError, StoppedError
@@ -215,3 +216,36 @@ def test_a_remote_pair_is_opened_per_temperature_and_rule_and_a_local_one_once()
     bench = new_bench(plan(temperatures=(0.0, 1.0)), PROMPTS[:1])
     list(Sweep(bench, counting).run())
     assert sorted(s.draft for s in opened) == ["ngram", "toy"]
+
+
+def _on(precision: str, blas: str) -> Callable[[Settings], Pair]:
+    """Opens the toy pair as one that is computed like this."""
+
+    def opened(settings: Settings) -> Pair:
+        pair = Builder({}).build(settings)
+        pair.target.capabilities = dataclasses.replace(pair.target.capabilities, precision=precision, blas=blas)
+        return pair
+
+    return opened
+
+
+def test_what_computed_a_target_is_recorded_and_compared() -> None:
+    """On two cores one matrix library is 1.5 times as fast as another: such a speed-up is none of the draft's."""
+    slow, fast = (new_bench(plan(ks=(1,), repeats=1), PROMPTS[:1]) for _ in range(2))
+    list(Sweep(slow, _on("float32", "OpenBLAS of the system")).run())
+    list(Sweep(fast, _on("4 bit", "Intel MKL")).run())
+    found = compare(loads(dumps(slow).encode()), loads(dumps(fast).encode())).differences
+    assert found == ("precision: float32, then 4 bit", "blas: OpenBLAS of the system, then Intel MKL")
+    assert compare(slow, slow).differences == ()
+
+
+def test_a_sweep_that_goes_on_with_something_else_says_so() -> None:
+    bench = new_bench(plan(ks=(1,)), PROMPTS)
+    sweep = Sweep(bench, _on("float32", "Intel MKL"), Wait(cancelled=lambda: bool(bench.trials)))
+    list(sweep.run())
+    assert bench.trials and bench.missing
+    del bench.machine["engine"]  # as a file of 0.2
+    list(Sweep(bench, _on("float32", "OpenBLAS")).run())
+    assert bench.missing == 0 and bench.machine["precision"] == "float32"
+    assert bench.machine["blas"] == "Intel MKL, later OpenBLAS"
+    assert bench.machine["engine"] == "not recorded, later toy"

@@ -73,3 +73,7 @@ def test_an_earlier_turn_is_answered_at_temperature_0_whatever_the_cells_have() 
         bench = sweep(Toy(), prompts=prompts, temperatures=temperatures)
         assert not bench.failures and bench.missing == 0
         assert bench.answers == {0: (done.generated_text,)}
+
+
+def test_a_server_is_recorded_as_what_it_says_it_is() -> None:
+    assert sweep(Toy("vllm"), temperatures=(0.0,), prompts=PROMPTS[:1]).machine["server"].startswith("vllm ")
