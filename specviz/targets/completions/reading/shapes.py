@@ -60,6 +60,8 @@ def shaped(value: object, kind: type[T]) -> T:
         problem = str(exc)
     except UnicodeEncodeError:  # msgspec, where a text that is no Unicode stands in place of a number
         problem = "Expected Unicode"
+    # msgspec names the type, which says nothing where the value is nan.
+    problem = problem.replace(f"`float` <= {LOGPROB_SLACK}", "a log-probability, a number of at most 0,")
     refuse(problem[0].lower() + problem[1:])
 
 
