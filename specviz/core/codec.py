@@ -6,6 +6,7 @@ The types below declare the allowed ranges, and msgspec refuses values outside t
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
@@ -25,6 +26,8 @@ Position = Annotated[int, Meta(ge=0, le=255)]
 TokenId = Annotated[int, Meta(ge=0, le=2**31)]
 #: A probability; a sum of rounded probabilities may be slightly above 1.
 Share = Annotated[float, Meta(ge=0.0, le=1 + 1e-6)]
+#: A natural logarithm of a probability; that of an impossible token is -inf. No NaN.
+LogProb = Annotated[float, Meta(le=sys.float_info.max)]
 #: A duration or a rate. Slightly negative values can come from subtracting the times of two clocks.
 Amount = Annotated[float, Meta(ge=-1e6, le=1e15)]
 

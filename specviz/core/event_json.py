@@ -46,7 +46,7 @@ def from_json(data: Mapping[str, Any]) -> Event:
         raise TraceError(f"Unknown event type {data.get('type')!r}.", "It may come from a newer specviz.")
     try:
         event: Event = codec.from_json(_with_numbers(_as_today(data)), kind)
-    except (TypeError, ValueError, IndexError) as exc:
+    except (TypeError, ValueError, LookupError) as exc:
         raise TraceError(f"A {kind.type} event is malformed: {exc}.", "The recording is damaged there.") from exc
     return event
 

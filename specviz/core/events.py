@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from specviz.core.codec import Amount, Count, Index, Position, Share, TokenId
+from msgspec import Meta
+
+from specviz.core.codec import Amount, Count, Index, LogProb, Position, Share, TokenId
 from specviz.core.errors import SpecvizError, of_system
 from specviz.core.guarantee import Guarantee
 from specviz.core.known import sum_known
@@ -27,13 +29,16 @@ Way = Literal["scoring", "prefixes", "generating"]
 #: of its own. streaming: in one streamed answer of a server. per_call: with one call per token.
 BaselineKind = Literal["plain_rounds", "separate_run", "streaming", "per_call"]
 
+#: The value of a setting in a recording, which may be that of another version.
+Setting = str | bool | Annotated[int, Meta(ge=0, le=2**63 - 1)] | Amount | list[str] | None
+
 
 class Alternative(NamedTuple):
     """One possible token at a position: id, printable form, log-probability before temperature, probability."""
 
     token_id: TokenId
     token: str
-    logprob: float
+    logprob: LogProb
     prob: Share
 
 
@@ -105,13 +110,13 @@ class RunStarted:
     run_id: str
     target: str
     draft: str
-    settings: dict[str, Any]
+    settings: dict[str, Setting]
     guarantee: Guarantee
     vocab_size: Count
     max_context: Count
     prompt_ids: tuple[TokenId, ...]
     prompt_text: str
-    started_at: float
+    started_at: Amount
     baseline_tps: Amount | None = None
     per_call_tps: Amount | None = None
     baseline_kind: BaselineKind | None = None
@@ -140,7 +145,7 @@ class DraftToken:
     token: str
     token_id: TokenId
     token_bytes: bytes
-    logprob: float | None
+    logprob: LogProb | None
     entropy: Amount | None
     top_tokens: Sequence[Alternative]
     draft_time_ms: Amount
@@ -180,9 +185,9 @@ class VerifyResult:
     final_token: str | None
     final_token_id: TokenId | None
     final_token_bytes: bytes | None
-    draft_logprob: float | None
-    target_logprob: float | None
-    final_logprob: float | None
+    draft_logprob: LogProb | None
+    target_logprob: LogProb | None
+    final_logprob: LogProb | None
     acceptance_prob: Share | None
     p: Share | None
     q: Share | None

@@ -6,6 +6,8 @@ is ignored.
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
 import time
@@ -19,11 +21,18 @@ from typing import Any, TextIO
 from specviz.core.errors import TraceError
 from specviz.core.event_json import from_json, to_json
 from specviz.core.events import Done, Error, Event, Metrics, RunStarted
+from specviz.core.kinds import EMPTY, JSON, TRACE, encoding_of
 from specviz.core.provenance import machine, versions
+from specviz.core.reading import Wanted, json_of, read_bytes
 from specviz.core.secrets import NO_SECRETS, Secrets
 from specviz.core.settings import Settings
 
 SCHEMA = 1
+#: A round at K = 16 takes about 50 kB, the longest prompt a few MB.
+MAX_LINE_BYTES = 16_000_000
+_WANTED = Wanted(
+    "a trace", TraceError, "Give a trace that specviz wrote.", (EMPTY, TRACE, JSON), largest_bytes=256_000_000
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +148,20 @@ class TraceWriter:
 
 
 def read(path: Path) -> Recording:
-    """Read a trace file.
+    """Read a trace file, in UTF-8 or as an editor has saved it again: in UTF-16, with a byte-order mark or CRLF.
 
     Raises:
-        TraceError: no such file, not a trace, a newer schema, or damaged before its last line.
+        TraceError: no such file, not a trace, two of them, a newer schema, or damaged before its last line.
     """
-    try:
-        # Read as bytes: a truncated file may end inside a character.
-        with path.open("rb") as file:
-            return parse(file)
-    except OSError as exc:
-        raise TraceError(f"Cannot read {path}: {exc.strerror or exc}.", "Give a trace that specviz wrote.") from exc
+    data = read_bytes(path, _WANTED)
+    encoding = encoding_of(data)
+    if encoding != "utf-8-sig":
+        try:
+            # The file of a run that was cut may end inside a character.
+            data = codecs.getincrementaldecoder(encoding)().decode(data).encode()
+        except UnicodeError as exc:
+            raise TraceError(f"{path} is not {encoding.upper()} text: {exc}.", "Save it as UTF-8.") from exc
+    return parse(io.BytesIO(data.removeprefix(codecs.BOM_UTF8)))
 
 
 def parse(source: Iterable[str | bytes]) -> Recording:
@@ -158,7 +170,7 @@ def parse(source: Iterable[str | bytes]) -> Recording:
     Raises:
         TraceError: see `read`.
     """
-    encoded = (text.encode() if isinstance(text, str) else text for text in source)
+    encoded = (text.encode(errors="surrogatepass") if isinstance(text, str) else text for text in source)
     raw = [(number, text) for number, text in enumerate(encoded, 1) if text.strip()]
     if not raw:
         raise TraceError("The trace is empty.", "The run was cut before its first line was written.")
@@ -166,7 +178,7 @@ def parse(source: Iterable[str | bytes]) -> Recording:
     head = loaded[0][1]
     if head is None or head.get("type") != "header":
         raise TraceError("This is not a specviz trace: the first line is not a header.", "Give a .jsonl trace file.")
-    if not isinstance(head.get("schema"), int) or head["schema"] > SCHEMA:
+    if type(head.get("schema")) is not int or head["schema"] > SCHEMA:
         raise TraceError(
             f"The trace has schema {head.get('schema')!r}; this specviz reads up to {SCHEMA}.", "Update it."
         )
@@ -174,6 +186,11 @@ def parse(source: Iterable[str | bytes]) -> Recording:
 
 
 def _event(data: Mapping[str, Any], number: int) -> Event:
+    if data.get("type") == "header":
+        raise TraceError(
+            f"The file holds more than one trace: the second begins at line {number}.",
+            "Split it before that line.",
+        )
     try:
         return from_json(data)
     except TraceError as exc:
@@ -181,10 +198,14 @@ def _event(data: Mapping[str, Any], number: int) -> Event:
 
 
 def _load(text: bytes, number: int, last: bool) -> dict[str, Any] | None:
+    if len(text) > MAX_LINE_BYTES:
+        raise TraceError(
+            f"Line {number} of the trace has {len(text):,} bytes; at most {MAX_LINE_BYTES:,} are read.",
+            "Give a trace that specviz wrote.",
+        )
     try:
-        data = json.loads(text)
-    # Not JSON, not UTF-8, or a number or nesting depth that Python refuses.
-    except (ValueError, RecursionError) as exc:
+        data = json_of(text)
+    except ValueError as exc:
         if last and not text.endswith(b"\n"):
             return None
         raise TraceError(f"Line {number} of the trace is damaged: {exc}.", "Cut the file before that line.") from exc

@@ -16,7 +16,7 @@ import pytest
 from specviz.core.decoding import speculative
 from specviz.core.errors import TraceError
 from specviz.core.event_json import from_json, to_json
-from specviz.core.events import Done, Error, Event, Metrics, RunStarted
+from specviz.core.events import Done, DraftToken, Error, Event, Metrics, RunStarted, VerifyResult
 from specviz.core.secrets import Secrets
 from specviz.core.settings import Settings
 from specviz.record import trace
@@ -126,8 +126,8 @@ def test_a_disk_that_fills_in_the_middle_is_one_error(tmp_path: Path, events: li
         (b'{"type": "header", "schema": 1}\n\n{"type": "draft_token", "round": 0, "position": -1}\n', "Line 3"),
         (b'{"type": "header", "schema": 1}\n{"type": "dance"}\n', "Line 2"),
         (b'{"type": "header", "schema": 1}\n[]\n', "not an object"),
-        (b"\xff\xfe\x00", "not a header"),
-        (b"\xff\xfe\x00\n", "Line 1"),
+        (b"\xff\xfe\x00", "plain text, not a trace"),
+        (b"\xff\xfe\x00\n", "plain text, not a trace"),
         (b'{"type": "header", "schema": 1}\n' + b"[" * 200_000 + b"\n", "Line 2"),
         (b'{"type": "header", "schema": 1}\n{"type": "metrics", "round": ' + b"9" * 5000 + b"}\n", "Line 2"),
         (b'{"type": "header", "schema": 1}\n{"type": "error", "kind": "k", "message": 3}\n', r"\$\.message"),
@@ -141,8 +141,80 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, words: str)
         trace.read(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_a_trace_that_an_editor_has_saved_again_is_read(recorded: Path, events: list[Event], encoding: str) -> None:
+    # grype#3505: a file that PowerShell had written was called damaged.
+    text = recorded.read_text().replace("\n", "\r\n")
+    recorded.write_bytes(text.encode(encoding))
+    assert list(trace.read(recorded).events) == events
+    recorded.write_bytes(text.encode(encoding)[:-13])  # ends inside a character
+    assert list(trace.read(recorded).events) == events[:-1]
+
+
+def test_two_traces_in_one_file_are_said_with_the_line_of_the_second(recorded: Path) -> None:
+    whole = recorded.read_bytes()
+    recorded.write_bytes(whole + b"\n" + whole)
+    second = len(whole.splitlines()) + 2  # an empty line lies between them
+    with pytest.raises(TraceError, match=f"more than one trace: the second begins at line {second}"):
+        trace.read(recorded)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "is a Git LFS pointer, not a trace"),
+        (b"<!DOCTYPE html>\n<html></html>\n", "is an HTML page, not a trace"),
+        (b"PK\x03\x04\x14\x00", "is a zip archive, not a trace"),
+        (b'{\n  "schema": "specviz.bench/1"\n}\n', "is a saved benchmark, not a trace"),
+        ("Grüße\n".encode("latin-1"), "is text in another encoding than UTF-8, not a trace"),
+    ],
+)
+def test_what_is_something_else_is_called_what_it_is(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "run.jsonl").write_bytes(content)
+    with pytest.raises(TraceError, match=words):
+        trace.read(tmp_path / "run.jsonl")
+    with pytest.raises(TraceError, match="is a folder, not a trace"):
+        trace.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "words"),
+    [
+        (DraftToken, "logprob", "NaN", "NaN is not a number"),
+        (DraftToken, "logprob", "1e999", "logprob"),
+        (DraftToken, "token", '"\\ud800"', "half of a surrogate pair"),
+        (DraftToken, "top_tokens", '[{"2": 1}]', "malformed"),
+        (DraftToken, "position", "5000000", "position"),
+        (DraftToken, "position", '0, "position": 1', "the key 'position' twice"),
+        (VerifyResult, "status", '"nonsense"', "status"),
+        (RunStarted, "settings", '{"k": {"a": [1]}}', "settings"),
+        (RunStarted, "settings", '{"temperature": 1e999}', "settings"),
+        (RunStarted, "settings", "[" * 100_000 + "]" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_value_that_no_run_writes_is_refused_with_its_line(
+    recorded: Path, events: list[Event], kind: type, name: str, value: str, words: str
+) -> None:
+    at = next(i for i, event in enumerate(events) if isinstance(event, kind))
+    lines = recorded.read_text().splitlines()
+    data = json.loads(lines[at + 1])
+    text = json.dumps(data | {name: "?"}).replace(f'"{name}": "?"', f'"{name}": {value}')
+    recorded.write_text("\n".join([*lines[: at + 1], text, *lines[at + 2 :]]) + "\n")
+    with pytest.raises(TraceError, match=f"Line {at + 2} of the trace.*{words}"):
+        trace.read(recorded)
+
+
+def test_what_is_read_of_a_trace_is_bounded(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "MAX_LINE_BYTES", 2000)
+    recorded.write_bytes(recorded.read_bytes().splitlines(keepends=True)[0] + b'{"a": "' + b"a" * 2000 + b'"}\n')
+    with pytest.raises(TraceError, match="Line 2 of the trace has 2,010 bytes; at most 2,000"):
+        trace.read(recorded)
+    with pytest.raises(TraceError, match="/dev/zero is binary data"):
+        trace.read(Path("/dev/zero"))
+
+
 def test_a_missing_file_and_an_unwritable_one_are_said(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="Cannot read"):
+    with pytest.raises(TraceError, match="cannot be read"):
         trace.read(tmp_path / "none.jsonl")
     (tmp_path / "file").write_text("")
     with pytest.raises(TraceError, match="Cannot write"), trace.TraceWriter(tmp_path / "file" / "x.jsonl", SETTINGS):
