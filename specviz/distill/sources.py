@@ -10,6 +10,8 @@ from typing import Annotated, Protocol
 import msgspec
 
 from specviz.core.errors import PromptError
+from specviz.core.kinds import LINES
+from specviz.core.reading import Wanted, json_of, read_text
 from specviz.core.settings import is_text
 from specviz.distill.prompts import DOMAINS, Prompt, fix_prompt, summarise_prompt, training_prompts
 from specviz.engines.toy import ToyTokenizer
@@ -100,6 +102,11 @@ class ToyPrompts:
         return [Prompt("toy", "".join(rng.choices(self._words, k=3))) for rng in rngs]
 
 
+_WANTED = Wanted(
+    "a text file of prompts", PromptError, "Write one prompt a line, or JSON lines.", LINES, largest_bytes=256_000_000
+)
+
+
 class _FilePrompt(msgspec.Struct):
     """One line of a file with JSON lines; other fields are ignored."""
 
@@ -113,12 +120,7 @@ def read_prompts(path: Path) -> list[Prompt]:
     Raises:
         PromptError: the file cannot be read or has no prompt, or a line cannot be used; the message has its number.
     """
-    try:
-        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    except OSError as exc:
-        raise PromptError(
-            f"Cannot read the prompts from {path}: {exc.strerror or exc}.", "Give a UTF-8 text file."
-        ) from exc
+    lines = read_text(path, _WANTED).split("\n")
     filled = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
     if not filled:
         raise PromptError(f"{path} holds no prompt.", "Write one prompt a line.")
@@ -126,19 +128,19 @@ def read_prompts(path: Path) -> list[Prompt]:
     prompts = []
     for number, line in filled:
         try:
-            entry = msgspec.json.decode(line, type=_FilePrompt) if as_json else _FilePrompt(line.decode())
+            entry = msgspec.convert(json_of(line), _FilePrompt) if as_json else _FilePrompt(line)
             prompts.append(_checked(entry))
-        except (ValueError, RecursionError) as exc:  # what msgspec and bytes.decode raise are ValueErrors too
+        except ValueError as exc:  # what msgspec raises is a ValueError too
             raise PromptError(
                 f"Line {number} of {path} cannot be used: {exc}.", "Correct it, or leave it out."
             ) from exc
     return prompts
 
 
-def _is_object(line: bytes) -> bool:
+def _is_object(line: str) -> bool:
     try:
-        return isinstance(msgspec.json.decode(line), dict)
-    except (ValueError, RecursionError):
+        return isinstance(json_of(line), dict)
+    except ValueError:
         return False
 
 

@@ -87,7 +87,8 @@ def title_of(path: Path) -> str:
 
 def _chosen(files: dict[str, Path], name: str | None, uploaded: object) -> tuple[Bench | None, str]:
     if uploaded is not None:
-        return loads(uploaded.getvalue()), str(uploaded.name)  # type: ignore[attr-defined]
+        name = str(uploaded.name)  # type: ignore[attr-defined]
+        return loads(uploaded.getvalue(), name), name  # type: ignore[attr-defined]
     return (read(files[name]), name) if name in files else (None, "")
 
 

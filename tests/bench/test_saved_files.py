@@ -15,6 +15,7 @@ from specviz.bench.planning import sources
 from specviz.bench.sweep.compare import compare
 from specviz.bench.sweep.results import dumps, loads, read
 from specviz.bench.sweep.rows import rows_of
+from specviz.core.errors import SettingsError
 
 FIXTURES = Path(__file__).parent / "fixtures"
 BENCH, PREDICTION = FIXTURES / "bench-0.2.json", FIXTURES / "predict-0.2.json"
@@ -58,3 +59,26 @@ def test_what_version_0_2_did_not_record_is_said_where_it_is_compared() -> None:
     assert compare(before, after).differences == (
         "engine: not recorded, then mlx", "precision: not recorded, then float32",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_benchmark_that_an_editor_has_saved_again_is_read(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "b.json").write_bytes(BENCH.read_text().replace("\n", "\r\n").encode(encoding))
+    assert read(tmp_path / "b.json") == read(BENCH)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid", "b.json is a Git LFS pointer, not a saved benchmark"),
+        (b"<html>", "b.json is an HTML page, not a saved benchmark"),
+        (b"", "b.json is an empty file"),
+        (b'{"type": "header", "schema": 1}\n{}\n', "b.json is a trace"),
+        (PREDICTION.read_bytes(), "b.json is a saved prediction, not a saved benchmark"),
+        (b'{"schema": "specviz.bench/1", "schema": "specviz.bench/1"}', "the key 'schema' twice"),
+    ],
+)
+def test_what_is_no_benchmark_is_called_what_it_is(tmp_path: Path, data: bytes, words: str) -> None:
+    (tmp_path / "b.json").write_bytes(data)
+    with pytest.raises(SettingsError, match=words):
+        read(tmp_path / "b.json")

@@ -78,7 +78,7 @@ def test_a_suite_of_ones_own_with_bad_rows(tmp_path: Path, capsys: pytest.Captur
         (["--target", "toy", "--draft", "nonsense"], "nonsense"),
         (["--target", "toy", "--draft", "toy", "--k", "0"], "K must be"),
         (["--target", "toy", "--draft", "toy", "--k", "2", "2"], "named twice"),
-        (["--resume", "nowhere.json"], "Cannot read"),
+        (["--resume", "nowhere.json"], "cannot be read"),
         (["--target", "toy", "--draft", "toy", "--out", "/proc/no/b.json", "--per-domain", "1"], "cannot be written"),
     ],
 )

@@ -30,9 +30,10 @@ from specviz.bench.suites.formats import (
     PromptReader,
     prompt_column,
 )
-from specviz.bench.suites.rows import PromptRow, csv_rows, is_parquet, json_rows, lines_of, parquet_rows
+from specviz.bench.suites.rows import PROMPTS, PromptRow, csv_rows, is_parquet, json_rows, lines_of, parquet_rows
 from specviz.bench.suites.suite import BenchPrompt, Suite
 from specviz.core.errors import SettingsError
+from specviz.core.kinds import kind_at
 
 __all__ = ["KINDS", "MAX_BAD", "MAX_PROMPTS", "BadRow", "Kind", "Loaded", "load", "read_suite", "refuse_bad"]
 
@@ -87,12 +88,11 @@ def read_suite(
         SettingsError: no such file or encoding, a damaged file, one without a prompt, or with too many.
     """
     try:
-        if not path.is_file():
-            what = "is a folder, not a file" if path.is_dir() else "is not there, or is not a regular file"
-            raise SettingsError(f"{path} {what}.", "Name a file of prompts: JSON lines, CSV or Parquet.")
+        if path.exists() and not path.is_file():  # it has to be seekable
+            raise PROMPTS.refusal(path, kind_at(path))
         stream = path.open("rb")
-    except OSError as exc:
-        raise SettingsError(f"{path} cannot be opened: {exc.strerror or exc}.", "Look at its permissions.") from exc
+    except (OSError, ValueError) as exc:  # ValueError: a NUL in the path
+        raise PROMPTS.unreadable(path, exc) from exc
     with stream:
         return load(stream, path.name, kind=kind, column=column, encoding=encoding, limit=limit)
 

@@ -20,18 +20,14 @@ from itertools import chain, count
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from specviz.core.errors import SettingsError
+from specviz.core.kinds import GZIP, LINES, PARQUET, START_BYTES, encoding_of, kind_of
+from specviz.core.reading import Wanted, refuse_other
 
 #: Characters that a line may have. A longer one is not a prompt that a model could read.
 MAX_LINE = 1_000_000
 _TOO_LONG = f"the line is longer than {MAX_LINE:,} characters"
 
-#: Longest first: the mark of UTF-32 begins as that of UTF-16 does.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+PROMPTS = Wanted("a file of prompts", SettingsError, "Name a file of prompts: JSON lines, CSV or Parquet.", LINES)
 #: Stands for bytes that are not in the encoding. Decoders never give half of a surrogate pair, so no text has it.
 _UNREADABLE = "\udcff"
 _BATCH = 256
@@ -62,7 +58,7 @@ class PromptRow:
 
 def is_parquet(stream: BinaryIO) -> bool:
     """Whether the first bytes of a seekable stream are those of a Parquet file."""
-    return _start(stream, 4) == b"PAR1"
+    return kind_of(_start(stream, START_BYTES)) == PARQUET
 
 
 def parquet_rows(stream: BinaryIO, wanted: Collection[str]) -> tuple[list[str], Iterator[PromptRow]]:
@@ -218,13 +214,13 @@ def lines_of(stream: BinaryIO, encoding: str | None, *, newline: str) -> Iterato
     r"""The lines of a seekable stream, packed with gzip or not, from its start; it stays open.
 
     Args:
-        encoding: None is UTF-8, or what a byte-order mark at the start says.
+        encoding: None is found out from the first bytes: UTF-8, UTF-16 or UTF-32.
         newline: "\n" to end lines there alone, "" also at "\r" and "\r\n".
 
     Raises:
         SettingsError: no such encoding; or, while lines are read: a damaged gzip file, a disk that fails.
     """
-    packed = _start(stream, 2) == b"\x1f\x8b"
+    packed = kind_of(_start(stream, START_BYTES)) == GZIP
     plain = cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb")) if packed else stream
     with _read_errors(encoding or "utf-8"):
         chosen = _encoding(plain, encoding)
@@ -242,8 +238,9 @@ def lines_of(stream: BinaryIO, encoding: str | None, *, newline: str) -> Iterato
 
 def _encoding(stream: BinaryIO, wanted: str | None) -> str:
     if wanted is None:
-        start = _start(stream, 4)
-        return next((name for mark, name in _MARKS if start.startswith(mark)), "utf-8-sig")
+        start = _start(stream, START_BYTES)
+        refuse_other(start, "It", PROMPTS)
+        return encoding_of(start)
     # A mark is not part of the text, whether or not the name of the encoding says that there is one.
     return "utf-8-sig" if wanted.lower().replace("_", "-") in ("utf-8", "utf8") else wanted
 

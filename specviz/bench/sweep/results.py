@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ from specviz.bench.sweep.plan import SweepPlan
 from specviz.core.errors import SettingsError, SpecvizError
 from specviz.core.events import TimeSplit
 from specviz.core.files import disk_errors, write_whole
+from specviz.core.kinds import BENCHMARK, JSON, PREDICTION, START_BYTES, kind_of
+from specviz.core.reading import Wanted, json_of, read_bytes, text_of
 
 SCHEMA = "specviz.bench/1"
 #: Stands for what an older file does not say.
@@ -176,39 +177,47 @@ def json_ready(value: Any) -> Any:
     return msgspec.to_builtins(value, str_keys=True, enc_hook=lambda number: number.item())
 
 
+#: A run takes about 500 bytes.
+_WANTED = Wanted(
+    "a saved benchmark",
+    SettingsError,
+    "Give the JSON file of a benchmark.",
+    (BENCHMARK, PREDICTION, JSON),
+    largest_bytes=512_000_000,
+)
+
+
 def read(path: Path) -> Bench:
     """A saved benchmark.
 
     Raises:
         SettingsError: it cannot be read, or is something else.
     """
-    try:
-        return loads(path.read_bytes())
-    except OSError as exc:
-        raise SettingsError(
-            f"Cannot read {path}: {exc.strerror or exc}.", "Give the JSON file of a benchmark."
-        ) from exc
+    return loads(read_bytes(path, _WANTED), str(path))
 
 
-def loads(data: bytes) -> Bench:
-    """A saved benchmark from the bytes of its file.
+def loads(data: bytes, name: str = "The file") -> Bench:
+    """A saved benchmark from the bytes of the file of this name.
 
     Raises:
         SettingsError: they are something else.
     """
-    return Bench.from_json(parsed(data))
+    saved = parsed(data, name)
+    if (kind := kind_of(data[:START_BYTES])) == PREDICTION:
+        raise _WANTED.refusal(name, kind)
+    return Bench.from_json(saved)
 
 
-def parsed(data: bytes) -> Any:
-    """What a JSON file holds.
+def parsed(data: bytes, name: str = "The file") -> Any:
+    """What the file of a benchmark or of a prediction holds.
 
     Raises:
         SettingsError: it is not JSON.
     """
     try:
-        return msgspec.json.decode(data.removeprefix(codecs.BOM_UTF8))
-    except (msgspec.DecodeError, ValueError, RecursionError) as exc:
-        raise SettingsError(f"This is not JSON: {exc}.", "Give the JSON file of a benchmark.") from exc
+        return json_of(text_of(data, name, _WANTED))
+    except ValueError as exc:
+        raise SettingsError(f"{name} is damaged: {exc}.", _WANTED.remedy) from exc
 
 
 def dumps(bench: Bench, more: Mapping[str, Any] | None = None) -> str:

@@ -452,11 +452,9 @@ def test_a_last_character_that_is_cut_makes_its_line_bad() -> None:
     assert [row.line for row in read(lines(GOOD) + b'{"prompt": "\xe4\xbd').bad] == [2]
 
 
-def test_utf_16_without_a_mark_must_be_named() -> None:
+def test_utf_16_without_a_mark_is_read_and_not_taken_for_one_with_a_mark() -> None:
     data = '{"prompt": "a"}\n'.encode("utf-16-le")
-    with pytest.raises(SettingsError, match="it has a NUL between its characters, as UTF-16 has") as caught:
-        read(data)
-    assert "--encoding" in str(caught.value)
+    assert [p.text for p in read(data).suite.prompts] == ["a"]
     with pytest.raises(SettingsError, match="cannot be read as utf-16") as caught:
         read(data, encoding="utf-16")
     assert "utf-16-le or utf-16-be" in caught.value.remedy
@@ -538,6 +536,11 @@ def test_any_bytes_give_prompts_or_a_settings_error(data: bytes, name: str, enco
         (b'\n [{"prompt": "a"}, {"prompt": "b"}]', "a.jsonl", "one JSON array", "jq -c"),
         (b'[{"prompt": "' + b"a" * 2_000_000 + b'"}]', "a.jsonl", "one JSON array", "jq -c"),
         (b"[]", "a.jsonl", "one JSON array", "jq -c"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "a.jsonl", "is a Git LFS pointer, not a file", "lfs pull"),
+        (_gzip(b"version https://git-lfs.github.com/spec/v1\noid"), "a.gz", "is a Git LFS pointer", "lfs pull"),
+        (b"<!doctype html><title>Sign in</title>", "a.csv", "is an HTML page, not a file of prompts", "Fetch the file"),
+        (b"PK\x03\x04", "a.jsonl", "is a zip archive", "Unpack"),
+        (b"SQLite format 3\0", "a.jsonl", "is an SQLite database", "JSON lines, CSV or Parquet"),
         (_gzip(lines(GOOD) * 99)[:-20], "a.jsonl.gz", "gzip file is cut or damaged", "Fetch it again"),
         (_gzip(lines(GOOD) * 99)[:5], "a.jsonl.gz", "gzip file is cut or damaged", "Fetch it again"),
         (b"\x1f\x8b not a gzip", "a.jsonl", "gzip file is cut or damaged", "Fetch it again"),
@@ -578,7 +581,7 @@ def test_an_unknown_kind_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("missing.jsonl", "is not there"), ("", "is a folder"), ("x" * 300, "cannot be opened"), ("a\0b", "is not there")],
+    [("missing.jsonl", "No such file"), ("", "is a folder"), ("x" * 300, "name too long"), ("a\0b", "null byte")],
     ids=["missing", "folder", "long name", "NUL"],
 )
 def test_a_path_without_a_file_is_an_error(tmp_path: Path, name: str, message: str) -> None:
