@@ -23,12 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.errors import PairingError, UnsupportedModelError
+from specviz.core.kinds import JSON
+from specviz.core.reading import Wanted, json_of, read_text
 from specviz.core.vocabulary import Vocabulary, fingerprint
 
 FORMAT = 1
 DESCRIPTION_FILE = "draft.json"
 VOCABULARY_FILE = "vocabulary.safetensors"
 _TRAIN_AGAIN = "Fetch or distil the draft again: its files do not belong together."
+_WANTED = Wanted("JSON", UnsupportedModelError, _TRAIN_AGAIN, (JSON,))
 _SHA256_DIGITS = 64
 
 Int32s = NDArray[np.int32]
@@ -130,12 +133,7 @@ def read_description(folder: Path) -> Description:
         UnsupportedModelError: it is missing, is no JSON object, is of another format, or lacks a key.
     """
     path = folder / DESCRIPTION_FILE
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as exc:
-        raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_AGAIN) from exc
-    if not isinstance(data, dict):
-        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(data).__name__}.", _TRAIN_AGAIN)
+    data = _read_object(path)
     number = data.pop("format", None)
     if number != FORMAT or isinstance(number, bool):
         raise UnsupportedModelError(
@@ -191,7 +189,7 @@ def check_folder(folder: Path) -> tuple[Description, DraftVocabulary]:
         UnsupportedModelError: a file is missing, damaged or does not fit another.
     """
     description, vocabulary = read_description(folder), read_vocabulary(folder)
-    config = _read_config(folder / "config.json")
+    config = _read_object(folder / "config.json")
     if config.get("model_type") != "llama":
         raise UnsupportedModelError(
             f"`model_type` of a distilled draft must be 'llama', and in {folder / 'config.json'} it is "
@@ -239,14 +237,14 @@ def check_target(name: str, description: Description, vocabulary: Vocabulary) ->
         )
 
 
-def _read_config(path: Path) -> dict[str, Any]:
+def _read_object(path: Path) -> dict[str, Any]:
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as exc:
+        data = json_of(read_text(path, _WANTED))
+    except ValueError as exc:
         raise UnsupportedModelError(f"{path} cannot be read: {exc}.", _TRAIN_AGAIN) from exc
-    if not isinstance(config, dict):
-        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(config).__name__}.", _TRAIN_AGAIN)
-    return config
+    if not isinstance(data, dict):
+        raise UnsupportedModelError(f"{path} must hold a JSON object, not {type(data).__name__}.", _TRAIN_AGAIN)
+    return data
 
 
 def _is_sha256(value: object) -> bool:

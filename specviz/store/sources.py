@@ -9,12 +9,12 @@ import difflib
 import fnmatch
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from specviz.core.errors import UnknownModelError, UnsupportedModelError
+from specviz.core.kinds import ANNEX_POINTER, FOLDER, GGUF, JSON, LFS_POINTER, SAFETENSORS, FileKind, kind_at
 from specviz.engines import distilled
 from specviz.store.known import KNOWN, PACKAGE, WHEEL, KnownModel
 
@@ -55,14 +55,16 @@ def resolve(name: str) -> ModelSource:
     for known in KNOWN:
         if name.lower() == known.name or (known.repository and name.lower() == known.repository.lower()):
             return _known_source(known)
-    path, form = _on_disk(name)
-    if form == "folder":
-        return ModelSource(name, "folder", str(path))
+    path, there = _on_disk(name)
     gguf = path.suffix.lower() == ".gguf"
-    if form == "file":
-        if gguf:
+    if there == FOLDER:
+        return ModelSource(name, "folder", str(path))
+    if there is not None:
+        if gguf or there == GGUF:
             return ModelSource(name, "gguf", str(path))
-        raise UnknownModelError(f"{name} is a file, but not a GGUF file.", "Give its folder, or a .gguf file.")
+        raise UnknownModelError(
+            f"{_short(name)} is {there.name}, not a GGUF file.", there.remedy or "Give its folder, or a GGUF file."
+        )
     if _REPOSITORY.fullmatch(name) and not gguf and not name.startswith("."):
         _check_repository(name)
         return ModelSource(name, "hub", name)
@@ -82,19 +84,18 @@ def _known_source(known: KnownModel) -> ModelSource:
     return ModelSource(known.name, "hub", known.source, known)
 
 
-def _on_disk(name: str) -> tuple[Path, Literal["folder", "file", ""]]:
-    """The absolute path that a name may mean, and what is there."""
+def _on_disk(name: str) -> tuple[Path, FileKind | None]:
+    """The absolute path that a name may mean, and what is there; None for nothing."""
     path = Path(name)
     if not name:
-        return path, ""
+        return path, None
     try:
         path = path.expanduser().absolute()
-        mode = path.stat().st_mode
+        return path, kind_at(path)
     except PermissionError as exc:
         raise unreadable(path, exc) from exc
     except (OSError, RuntimeError, ValueError):  # absent; too long; an unknown user's home; a NUL
-        return path, ""
-    return path, "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
+        return path, None
 
 
 def _check_repository(name: str) -> None:
@@ -154,3 +155,31 @@ def check_complete(folder: Path) -> None:
             f"{folder} is not a model that mlx-lm can load: it has no {' and no '.join(missing)}.",
             "Give a folder in the Hugging Face layout, with weights as safetensors.",
         )
+
+
+#: The files of a model that are read; and what they have to be, by their endings.
+_READ = (
+    "config.json", "generation_config.json", "model*.safetensors", "model*.json", "tokenizer*.json", "tokenizer.model",
+    "vocab.json", "special_tokens_map.json", "*.tiktoken", "chat_template.*",
+    distilled.DESCRIPTION_FILE, distilled.VOCABULARY_FILE,
+)  # fmt: skip
+_KINDS = {".safetensors": SAFETENSORS, ".json": JSON}
+
+
+def check_kinds(folder: Path) -> None:
+    """Refuse a folder in which a file is something else than its name says, such as a Git LFS pointer.
+
+    Raises:
+        UnsupportedModelError: naming the file and what it is; or it cannot be read.
+    """
+    for name in sorted({n for pattern in _READ for n in fnmatch.filter(os.listdir(folder), pattern)}):
+        file, wanted = folder / name, _KINDS.get(Path(name).suffix)
+        try:
+            kind = kind_at(file)
+        except OSError as exc:
+            raise unreadable(file, exc) from exc
+        if kind in (LFS_POINTER, ANNEX_POINTER) or (wanted is not None and kind != wanted):
+            raise UnsupportedModelError(
+                f"{_short(str(file))} is {kind.name}" + (f", not {wanted.name}." if wanted else "."),
+                kind.remedy or "Fetch it again.",
+            )

@@ -14,7 +14,7 @@ from specviz.engines import distilled
 from specviz.engines.gguf.check import check_gguf
 from specviz.store import conversion, hub
 from specviz.store.known import KNOWN, KnownModel
-from specviz.store.sources import ModelSource, check_complete, resolve
+from specviz.store.sources import ModelSource, check_complete, check_kinds, resolve
 from specviz.store.workspace import disk_errors
 
 
@@ -45,6 +45,7 @@ def inspect(name: str) -> ModelSource:
         _check_installed(source)
     if source.kind in ("folder", "package"):
         check_complete(Path(source.location))
+        check_kinds(Path(source.location))
         if distilled.is_distilled(Path(source.location)):
             distilled.check_folder(Path(source.location))
     elif source.kind == "gguf":
@@ -98,6 +99,8 @@ def pull(name: str, wait: Wait = Wait()) -> Path:
             with disk_errors():
                 folder = conversion.converted(source, wait)
     check_complete(folder)
+    if source.kind not in ("wheel", "gguf"):  # a conversion that is damaged is found out and repeated by its loader
+        check_kinds(folder)
     return folder
 
 

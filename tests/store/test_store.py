@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from specviz.core.errors import DownloadError, UnknownModelError, UnsupportedModelError
+from specviz.core.errors import DownloadError, ModelError, UnknownModelError, UnsupportedModelError
 from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Progress, Wait
 from specviz.setup.loading import load_model
@@ -177,6 +177,45 @@ def test_a_file_that_vanishes_while_it_is_looked_at(cache_folder: Path, monkeypa
     for ask in (store.inspect, store.local_path, store.pull):
         with pytest.raises(UnsupportedModelError, match="cannot be read"):
             ask("gone.gguf")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json"])
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid", "is a Git LFS pointer"),
+        (b"<!DOCTYPE html>", "is an HTML page"),
+        (b"", "is an empty file"),
+    ],
+)
+def test_a_file_of_a_folder_that_is_something_else_is_named(
+    tiny_folder: Path, tmp_path: Path, file: str, start: bytes, words: str
+) -> None:
+    # diffusers#13559: a repository that was cloned without Git LFS.
+    folder = shutil.copytree(tiny_folder, tmp_path / "model")
+    (folder / "pytorch_model.bin").write_bytes(start)  # not read, so it may be a pointer
+    store.pull(str(folder))
+    (folder / file).write_bytes(start)
+    for ask in (store.inspect, store.pull):
+        with pytest.raises(UnsupportedModelError, match=f"{file} {words}") as caught:
+            ask(str(folder))
+    assert ("git lfs pull" in caught.value.remedy) == words.endswith("pointer")
+
+
+def test_a_gguf_file_is_known_by_its_contents(tmp_path: Path) -> None:
+    for name, data, words in (
+        ("m.gguf", b"version https://git-lfs.github.com/spec/v1\noid", "is a Git LFS pointer, not a GGUF file"),
+        ("m.gguf", b"<html>", "is an HTML page, not a GGUF file"),
+        ("m.bin", b"PK\x03\x04", "is a zip archive, not a GGUF file"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(ModelError, match=words):
+            store.inspect(str(tmp_path / name))
+    (tmp_path / "sha256-00").write_bytes(b"GGUF\x03\0\0\0")
+    assert sources.resolve(str(tmp_path / "sha256-00")).kind == "gguf"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UnknownModelError, match="is a pipe, not a GGUF file"):
+        sources.resolve(str(tmp_path / "pipe"))
 
 
 def test_a_file_of_another_kind(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ import struct
 from pathlib import Path
 
 from specviz.core.errors import UnsupportedModelError
+from specviz.core.kinds import GGUF, kind_at
+from specviz.core.reading import Wanted
 
 _STRING, _ARRAY = 8, 9
 _SCALAR_BYTES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
@@ -27,6 +29,7 @@ _READABLE = {
 _OTHER_TYPES = {6: "Q5_0", 7: "Q5_1", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 30: "BF16"}
 _DIMENSIONS_MAX = 4
 _HEADER_BYTES = 24
+_WANTED = Wanted("a GGUF file", UnsupportedModelError, "Fetch it again, or give another one.")
 
 
 def check_gguf(path: Path) -> None:
@@ -39,6 +42,8 @@ def check_gguf(path: Path) -> None:
             that MLX does not read; or the file cannot be read.
     """
     try:
+        if (kind := kind_at(path)) != GGUF:
+            raise _WANTED.refusal(path.name, kind)
         size = path.stat().st_size
         if size < _HEADER_BYTES:
             raise _damaged(path, "it is too short")
@@ -47,10 +52,7 @@ def check_gguf(path: Path) -> None:
     except struct.error as exc:
         raise _damaged(path, "it ends inside its header") from exc
     except (OSError, ValueError) as exc:  # ValueError: it has become shorter since `stat`
-        raise UnsupportedModelError(
-            f"{path.name} cannot be read: {getattr(exc, 'strerror', None) or exc}.",
-            "Look at the permissions of the file, or give another one.",
-        ) from exc
+        raise _WANTED.unreadable(path, exc) from exc
 
 
 def _damaged(path: Path, why: str) -> UnsupportedModelError:
@@ -65,9 +67,7 @@ class _Walk:
         self.alignment, self.architecture = 32, ""
 
     def file(self) -> None:
-        if self.data[:4] != b"GGUF":
-            raise _damaged(self.path, "it does not begin with 'GGUF'")
-        self.at = 4
+        self.at = len(b"GGUF")
         version = self.number("<I")
         if version not in (2, 3):
             raise _damaged(self.path, f"its version is {version}, and 2 and 3 are known")

@@ -216,7 +216,7 @@ def test_rope_factors_of_llama_3_become_its_rule() -> None:
 def test_a_truncated_file(tiny_folder: Path, tmp_path: Path, keep: int) -> None:
     path = write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf")
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(UnsupportedModelError, match="not a complete GGUF"):
+    with pytest.raises(UnsupportedModelError, match="not a complete GGUF" if keep > 3 else "not a GGUF"):
         convert.convert(path, tmp_path)
 
 
