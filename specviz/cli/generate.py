@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import threading
 from collections.abc import Mapping
@@ -22,11 +23,12 @@ from specviz.cli.terminal import (
 )
 from specviz.core import session
 from specviz.core.baseline import Baselines
-from specviz.core.errors import DownloadError, PromptError, StoppedError
+from specviz.core.errors import DownloadError, PromptError, SettingsError, StoppedError
 from specviz.core.events import Metrics, RunStarted
 from specviz.core.names import draft_name
 from specviz.core.process import INTERRUPTED
 from specviz.core.prompt import refuse_empty
+from specviz.core.reading import Wanted, read_stream, read_text, text_of, without_mark
 from specviz.core.settings import RULES, VERIFICATIONS, Settings
 from specviz.core.wait import Wait
 from specviz.record import report
@@ -66,8 +68,14 @@ def add_generate(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     source = p.add_mutually_exclusive_group(required=True)
-    source.add_argument("--prompt", help="the prompt; - reads standard input")
-    source.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a file")
+    source.add_argument("--prompt", help="the prompt; - reads standard input as --prompt-file reads a file")
+    source.add_argument(
+        "--prompt-file",
+        type=Path,
+        metavar="FILE",
+        help="read the prompt from a text file, in UTF-8 or UTF-16; its byte-order mark and the newline at its end are "
+        "left out (to keep a newline, end the file with an empty line)",
+    )
     p.add_argument("--target", help="local:NAME, openai:MODEL or toy (default: local:smollm2-135m)")
     p.add_argument(
         "--base-url",
@@ -101,7 +109,7 @@ def add_generate(commands: Any) -> None:
     p.add_argument("--rule", choices=RULES, help="acceptance rule (default: probabilistic)")
     p.add_argument("--tau", type=float, help="τ of the rule threshold (default: 0.3)")
     p.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
-    p.add_argument("--system", help="system prompt")
+    p.add_argument("--system", type=without_mark, help="system prompt")
     p.add_argument(
         "--raw",
         action="store_true",
@@ -112,7 +120,8 @@ def add_generate(commands: Any) -> None:
         "--stop",
         action="append",
         metavar="TEXT",
-        help="end the output with the token that completes this text; may be repeated",
+        help=r"end the output with the token that completes this text; \n, \t, \r, \uXXXX and \\ are a newline, a tab, "
+        "a carriage return, a character by its code and a backslash; may be repeated",
     )
     p.add_argument("--ngram-max", type=int, dest="ngram_max", help="longest match of the ngram drafter (default: 4)")
     p.add_argument(
@@ -157,7 +166,7 @@ _FIELDS = (
 
 def _run(options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in _FIELDS}
-    given["stop"] = tuple(options.stop) if options.stop else None
+    given["stop"] = tuple(map(_unescaped, options.stop)) if options.stop else None
     variables = environment()
     if options.base_url is not None:
         # Not into the settings: it may contain a password, and settings contain no secrets.
@@ -225,19 +234,42 @@ def _decode(
     return state
 
 
+_PROMPT = Wanted("a prompt", PromptError, "Give a text file in UTF-8.")
+
+
 def _read_prompt(options: argparse.Namespace) -> str:
     if options.prompt_file is not None:
-        try:
-            return str(options.prompt_file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as exc:
-            raise PromptError(
-                f"Cannot read the prompt from {options.prompt_file}: {exc}.", "Give a UTF-8 text file."
-            ) from exc
+        return read_text(options.prompt_file, _PROMPT).removesuffix("\n")
     if options.prompt != "-":
-        return str(options.prompt)
+        return without_mark(options.prompt)
     if sys.stdin is None:
         raise PromptError("Standard input is closed.", "Give the prompt with --prompt TEXT or --prompt-file FILE.")
-    return sys.stdin.read()
+    name = "standard input"
+    return text_of(read_stream(sys.stdin.buffer, name, _PROMPT), name, _PROMPT).removesuffix("\n")
+
+
+#: What is written for a character in --stop.
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)", re.DOTALL)
+
+
+def _unescaped(text: str) -> str:
+    """A stop string as it is meant, from one as it is typed."""
+
+    def character(found: re.Match[str]) -> str:
+        word = found[1]
+        if len(word) == 5:
+            return chr(int(word[1:], 16))
+        if word not in _ESCAPES:
+            raise SettingsError(
+                f"The stop string '{text}' has a single backslash " + (f"before '{word}'." if word else "at its end."),
+                r"Known are \n, \t, \r, \uXXXX with four hexadecimal digits, and \\ for a backslash.",
+            )
+        return _ESCAPES[word]
+
+    plain = _ESCAPE.sub(character, text)
+    # A character above U+FFFF is written as two escapes. Half of one stays, and is refused with the settings.
+    return plain.encode("utf-16", errors="surrogatepass").decode("utf-16", errors="surrogatepass")
 
 
 class Printer:

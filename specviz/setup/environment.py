@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,8 +11,14 @@ from dotenv import dotenv_values
 
 from specviz.core.connection import Secret
 from specviz.core.errors import SettingsError
+from specviz.core.kinds import LINES
+from specviz.core.reading import Wanted, read_text
 from specviz.core.secrets import Secrets
 from specviz.core.settings import SECRETS
+
+_FILE = Wanted(
+    "a file of settings", SettingsError, "Save it as UTF-8 text, or remove it.", LINES, largest_bytes=1_000_000
+)
 
 
 def environment(folder: Path | None = None) -> dict[str, str]:
@@ -23,10 +30,7 @@ def environment(folder: Path | None = None) -> dict[str, str]:
         SettingsError: `.env` exists and cannot be read.
     """
     file = (folder or Path.cwd()) / ".env"
-    try:
-        found = dotenv_values(file) if file.is_file() else {}
-    except (OSError, UnicodeDecodeError) as exc:
-        raise SettingsError(f"{file.name} cannot be read: {exc}.", "Save it as UTF-8 text, or remove it.") from exc
+    found = dotenv_values(stream=io.StringIO(read_text(file, _FILE))) if file.is_file() else {}
     return {k: v for k, v in found.items() if v is not None} | dict(os.environ)
 
 

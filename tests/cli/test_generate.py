@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,8 +99,13 @@ def test_text_goes_to_standard_output_and_figures_to_standard_error() -> None:
         (["--prompt", "hi", "--draft", "model:smollm2"], "Did you mean smollm2-135m"),
         (["--prompt", "hi", "--draft", "model:smollm2-135m"], "different vocabularies"),
         (["--prompt", "hi", "--k", "four"], "invalid int"),
-        (["--prompt-file", "no/such/file"], "Cannot read the prompt"),
+        (["--prompt-file", "/"], "/ is a folder, not a prompt"),
+        (["--prompt-file", "no/such/file"], "no/such/file cannot be read: No such file"),
         (["--prompt", "hi", "--stop", ""], "stop string is empty"),
+        (["--prompt", "hi", "--stop", r"a\q"], r"The stop string 'a\q' has a single backslash before 'q'"),
+        (["--prompt", "hi", "--stop", r"\u12"], "before 'u'"),
+        (["--prompt", "hi", "--stop", "a\\"], "at its end"),
+        (["--prompt", "hi", "--stop", r"\ud83d"], "not valid text"),
         (["--prompt", "bad \udcff"], "not valid text"),
         (["--prompt", "hi", "--system", "x", "--raw"], "chat template"),
         (["--prompt", "hi", "--draft", ""], "draft has no name"),
@@ -123,7 +129,11 @@ def test_a_folder_without_weights_and_a_foreign_file_are_exit_code_2(
 ) -> None:
     (tmp_path / "note.txt").write_text("x")
     (tmp_path / "cut.gguf").write_bytes(b"GGUF" + bytes(40))
-    for name, words in (("", "no config.json"), ("note.txt", "is a file"), ("cut.gguf", "not a complete GGUF")):
+    for name, words in (
+        ("", "no config.json"),
+        ("note.txt", "note.txt is plain text, not a GGUF file"),
+        ("cut.gguf", "not a complete GGUF"),
+    ):
         for option in ("--target=local:", "--draft=model:"):
             assert main(["generate", "--prompt", "hi", f"{option}{tmp_path / name}"]) == 2
             err = capsys.readouterr().err
@@ -148,9 +158,36 @@ def test_a_cut_trace_is_replayed_and_said(tmp_path: Path) -> None:
     assert specviz("replay", str(tmp_path / "none")).returncode == 2
 
 
+def test_escapes_in_a_stop_string_are_the_characters_that_they_stand_for(tmp_path: Path) -> None:
+    # llama.cpp#1444
+    stops = [r"\n\t\r", r"a\\n", r"\u00e9\ud83d\ude00", "plain"]
+    options = [option for stop in stops for option in ("--stop", stop)]
+    assert main(["generate", *TOY, "--prompt", "hi", "--no-baseline", *options, f"--trace={tmp_path / 't'}"]) == 0
+    assert trace_of(tmp_path / "t")[0]["settings"]["stop"] == ["\n\t\r", "a\\n", "é😀", "plain"]
+
+
+@pytest.mark.parametrize(
+    ("data", "prompt"),
+    [
+        (b"\xef\xbb\xbfthe draft\r\n", "the draft"),  # langchain#40440
+        ("the\r\ndraft\n".encode("utf-16"), "the\ndraft"),
+        (b"the draft\n\n", "the draft\n"),  # llama.cpp#1444
+    ],
+)
+def test_mark_and_last_line_end_of_a_prompt_file_are_no_tokens(tmp_path: Path, data: bytes, prompt: str) -> None:
+    (tmp_path / "p.txt").write_bytes(data)
+    given = ["--prompt-file", str(tmp_path / "p.txt"), "--raw", "--no-baseline", "--trace", str(tmp_path / "t")]
+    assert main(["generate", *TOY, "--max-tokens", "2", *given]) == 0
+    assert trace_of(tmp_path / "t")[1]["prompt_text"] == prompt
+
+
+def trace_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def test_the_prompt_comes_from_standard_input_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("the draft")
-    first = specviz("generate", "--prompt", "-", *TOY, "--max-tokens", "8", "--json", text="the draft")
+    first = specviz("generate", "--prompt", "-", *TOY, "--max-tokens", "8", "--json", text="\ufeffthe draft\n")
     second = specviz("generate", "--prompt-file", str(tmp_path / "p.txt"), *TOY, "--max-tokens", "8", "--json")
     assert json.loads(first.stdout)["token_ids"] == json.loads(second.stdout)["token_ids"]
 

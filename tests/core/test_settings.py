@@ -131,6 +131,13 @@ def test_a_damaged_dotenv_is_an_error_with_a_remedy(tmp_path) -> None:  # type: 
         environment(tmp_path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_dotenv_that_an_editor_or_powershell_saved_is_read(tmp_path, monkeypatch, encoding: str) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.delenv("TEMPERATURE", raising=False)
+    (tmp_path / ".env").write_bytes("TEMPERATURE=0.5\r\nMAX_TOKENS=32\r\n".encode(encoding))
+    assert environment(tmp_path)["TEMPERATURE"] == "0.5"
+
+
 def test_secrets_of_dotenv_are_known(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.delenv("CEREBRAS_API_KEY", raising=False)
     (tmp_path / ".env").write_text("CEREBRAS_API_KEY=csk-planted-123\n")
