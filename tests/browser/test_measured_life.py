@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -180,9 +179,7 @@ def test_decoding_speed_of_smollm2_on_these_cores(open_measured: Callable[..., M
     _tell("SmolLM2 and n-grams", _speed(m, recipe))
 
 
-def test_a_closed_tab_and_many_at_once(
-    open_measured: Callable[..., Measured], browser: Any, measured_tab: Measured
-) -> None:
+def test_a_closed_tab_and_many_at_once(open_measured: Callable[..., Measured], measured_tab: Measured) -> None:
     gone = open_measured()
     left = gone.start(Recipe("fed", rate=20, tokens=100_000))
     gone.until_polls(3)

@@ -196,7 +196,7 @@ def test_single_calls_are_kept_by_network_and_plain_decoding_is_not(monkeypatch:
     assert [call for call in counting.calls if call != "check"] == ["measure", "measure_calls", "measure_calls"]
 
 
-def test_a_baseline_that_was_cut_short_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_baseline_that_was_cut_short_is_measured_again() -> None:
     kept, pair = baseline.Baselines(), Pair(NoDrafter(), toy_target())
     assert kept.of(pair, [0], Settings(), Wait(cancelled=lambda: True)).tokens_per_second is None
     assert kept.of(pair, [0], Settings(), Wait()).tokens_per_second

@@ -248,7 +248,7 @@ def test_the_check_would_find_it() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 500])
-def test_the_text_of_an_error(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_of_an_error(status: int) -> None:
     toy = Echoing(statuses=[status] * 200)
     from specviz.core.errors import SpecvizError
 

@@ -168,9 +168,7 @@ def test_the_remedy_names_what_would_do() -> None:
     assert "llama-3.2-1b" in refused(settings("llama-3.3-70b"), UnknownModelError, "is not known").remedy
 
 
-def test_the_remedy_of_what_cannot_be_fetched_or_read(
-    no_network: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_remedy_of_what_cannot_be_fetched_or_read(no_network: list[str], tmp_path: Path) -> None:
     refused(settings("org/name"), DownloadError, "org/name could not be fetched")
     assert no_network == ["org/name"]
     refused(settings(tokenizer=str(tmp_path)), UnsupportedModelError, "cannot be read")
@@ -203,7 +201,7 @@ def test_a_reader_may_keep_what_was_read(folder: Path) -> None:
 
 
 @pytest.mark.smollm
-def test_the_shipped_draft_speaks_smollms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shipped_draft_speaks_smollms() -> None:
     found = find(settings("some-model", "ngram+model:smollm2-draft"))
     assert (found.name, found.own) == ("smollm2-135m", False)
     assert find(settings("smollm2-135m")).own
