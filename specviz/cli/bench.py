@@ -12,7 +12,7 @@ from typing import Any
 from specviz.bench.sweep.compare import compare
 from specviz.bench.sweep.export import to_csv, to_parquet
 from specviz.bench.sweep.plan import PLAIN
-from specviz.bench.sweep.results import Bench, dumps, read, write
+from specviz.bench.sweep.results import Bench, dumps, only_writer, read, write
 from specviz.bench.sweep.rows import rows_of
 from specviz.bench.sweep.sweep import Sweep, new_bench, seconds_left
 from specviz.cli import bench_report as report
@@ -98,7 +98,15 @@ def _run(options: argparse.Namespace) -> int:
         variables["TARGET_BASE_URL"] = options.base_url
     bench = read(options.resume) if options.resume else _new(options, variables)
     path: Path = options.out or options.resume or Path(time.strftime("bench-%Y%m%d-%H%M%S.json"))
-    _save(bench, path)  # before any work, so that a file that cannot be written does not waste a run
+    # Before any work: a file that cannot be written, or that another process writes, does not waste a run.
+    with only_writer("specviz bench", path, options.csv, options.parquet):
+        if options.resume:
+            bench = read(options.resume)  # it may have grown until now
+        return _run_saving(options, variables, bench, path)
+
+
+def _run_saving(options: argparse.Namespace, variables: Mapping[str, str], bench: Bench, path: Path) -> int:
+    _save(bench, path)
     with stop_on_interrupt("Stopping. Press Ctrl-C again to end at once.") as stopping:
         _measure(bench, path, variables, stopping.is_set)
         stopped = stopping.is_set()

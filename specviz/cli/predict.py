@@ -16,7 +16,7 @@ from specviz.bench.forecast.forecast import Forecast, Prediction
 from specviz.bench.forecast.predict import predict, refuse_remote
 from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.plan import SweepPlan
-from specviz.bench.sweep.results import write
+from specviz.bench.sweep.results import only_writer, write
 from specviz.cli.bench_report import number, within
 from specviz.cli.plan_options import add_plan_options, add_sampling_options, plan_of, settings_of
 from specviz.cli.suite_options import add_suite_options, suite_of
@@ -71,10 +71,21 @@ def _run(options: argparse.Namespace) -> int:
     plan = _plan(options, variables)
     prompts = suite_of(options).prompts
     confirming = not options.json if options.confirm is None else options.confirm
-    found: Prediction | None = None
-    confirmed: list[Confirmed] | None = None
     if options.out:
         _refuse_unwritable(options.out)  # before any work
+    with only_writer("specviz predict", options.out):
+        return _run_saving(options, variables, plan, prompts, confirming)
+
+
+def _run_saving(
+    options: argparse.Namespace,
+    variables: Mapping[str, str],
+    plan: SweepPlan,
+    prompts: Sequence[BenchPrompt],
+    confirming: bool,
+) -> int:
+    found: Prediction | None = None
+    confirmed: list[Confirmed] | None = None
     with stop_on_interrupt("Stopping. Press Ctrl-C again to end at once.") as stopping:
         try:
             found, confirmed = _predict(plan, prompts, options.given, confirming, variables, options, stopping.is_set)

@@ -24,21 +24,45 @@ def write_whole(path: Path, data: bytes | str | Callable[[Path], None]) -> None:
     Raises:
         OSError: the disk is full, or the folder cannot be written; `path` is as it was before.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{uuid.uuid4().hex[:8]}-{path.name}")
-    try:
+
+    def put(to: Path) -> None:
         if callable(data):
-            data(beside)
+            data(to)
         else:
-            beside.write_bytes(data.encode("utf-8", errors="backslashreplace") if isinstance(data, str) else data)
+            to.write_bytes(data.encode("utf-8", errors="backslashreplace") if isinstance(data, str) else data)
+
+    target = Path(os.path.realpath(path))  # a link stays one
+    if target.exists() and not target.is_file() and not target.is_dir():
+        put(target)  # a device or a pipe is not replaced
+        return
+    make_folder(target.parent)
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    beside = target.with_name(f".{uuid.uuid4().hex[:8]}{target.suffix}")
+    try:
+        put(beside)
         with beside.open("rb+") as file:
             # Without fsync a power failure can leave an empty file under the new name.
             os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
+        os.replace(beside, target)
+    except BaseException as exc:
         with suppress(OSError):
             beside.unlink()
+        if isinstance(exc, OSError) and exc.filename == str(beside):
+            exc.filename, exc.filename2 = str(path), None  # the hidden name says nothing to anybody
         raise
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder, and those above it, unless it exists.
+
+    Raises:
+        OSError: it cannot be made; NotADirectoryError where there is a file.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as exc:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from exc
 
 
 @contextmanager

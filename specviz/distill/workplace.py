@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from specviz.core.errors import RunError, SettingsError
+from specviz.core.errors import SettingsError
 from specviz.distill.samples import Shard, load_shard, save_shard
 from specviz.engines.distilled import (
     DESCRIPTION_FILE,
@@ -17,6 +17,7 @@ from specviz.engines.distilled import (
     read_vocabulary,
     save_vocabulary,
 )
+from specviz.record.claim import claimed
 
 WORK = ".work"
 
@@ -79,23 +80,11 @@ def occupied(folder: Path) -> Iterator[Workplace]:
         RunError: another process uses it.
         OSError: it cannot be made.
     """
-    from filelock import FileLock, Timeout
-
     place = Workplace(folder)
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"{folder} is a file.", "Give --out a folder that is empty, or does not exist yet.")
     if folder.is_dir() and not place.root.exists() and any(folder.iterdir()):
         what = "a finished draft" if (folder / DESCRIPTION_FILE).exists() else "other files"
         raise SettingsError(f"{folder} holds {what}.", "Give --out a folder that is empty, or does not exist yet.")
-    place.root.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(place.root / "lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as exc:
-        raise RunError(
-            f"Another specviz uses {folder}.", "Wait until it has ended, stop it, or give another --out."
-        ) from exc
-    try:
+    with claimed(place.root / "recipe.json", "specviz distill"):
         yield place
-    finally:
-        lock.release()

@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ from specviz.core.provenance import machine, versions
 from specviz.core.reading import Wanted, json_of, read_bytes
 from specviz.core.secrets import NO_SECRETS, Secrets
 from specviz.core.settings import Settings
+from specviz.record.claim import claimed
 
 SCHEMA = 1
 #: A round at K = 16 takes about 50 kB, the longest prompt a few MB.
@@ -99,15 +100,17 @@ class TraceWriter:
 
     Raises:
         TraceError: the file cannot be written.
+        RunError: somebody else writes it.
     """
 
     def __init__(self, path: Path, settings: Settings, secrets: Secrets = NO_SECRETS) -> None:
         self._path, self._settings, self._secrets = path, settings, secrets
         self._file: TextIO | None = None
+        self._claim = ExitStack()
 
     def __enter__(self) -> TraceWriter:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._claim.enter_context(claimed(self._path, "a run that records its trace"))
             self._file = self._path.open("w", encoding="utf-8")
             self._file.write(line(header(self._settings), self._secrets))
             self._file.flush()
@@ -115,6 +118,7 @@ class TraceWriter:
             if self._file is not None:
                 with suppress(OSError):
                     self._file.close()
+            self._claim.close()
             raise self._failed(exc) from exc
         return self
 
@@ -140,6 +144,8 @@ class TraceWriter:
             # Closing writes the unflushed rest, which fails on a full disk like the write before it.
             if kind is None:
                 raise self._failed(exc) from exc
+        finally:
+            self._claim.close()
 
     def _failed(self, exc: OSError) -> TraceError:
         return TraceError(

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from specviz.core import files
-from specviz.core.errors import DownloadError
+from specviz.core.errors import DownloadError, SettingsError
 from specviz.core.wait import Progress, Wait
 
 CACHE_VARIABLE = "SPECVIZ_CACHE"
@@ -19,11 +19,25 @@ _LOCK_POLL_S = 0.2
 
 
 def cache_dir() -> Path:
-    """The folder for models: `SPECVIZ_CACHE`, or a folder in the user's cache."""
+    """The folder for models: `SPECVIZ_CACHE`, or a folder in the user's cache.
+
+    Raises:
+        SettingsError: the user has no home folder, as a number that a container was started with (origin#23369).
+    """
     import platformdirs
 
     given = os.environ.get(CACHE_VARIABLE, "").strip()
-    return Path(os.path.expanduser(given)) if given else Path(platformdirs.user_cache_dir("specviz"))
+    try:
+        folder = os.path.expanduser(given) if given else platformdirs.user_cache_dir("specviz")
+    except RuntimeError:
+        folder = "~"
+    if folder.startswith("~"):
+        whose = f"the user of {CACHE_VARIABLE}={given}" if given else "this user"
+        raise SettingsError(
+            f"There is no folder for models and benchmarks: the system knows no home folder of {whose}.",
+            f"Set {CACHE_VARIABLE} to a folder that can be written.",
+        )
+    return Path(folder)
 
 
 def model_dir(key: str) -> Path:

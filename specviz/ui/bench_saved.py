@@ -10,7 +10,7 @@ from specviz.bench.sweep.compare import Change, Comparison, compare
 from specviz.bench.sweep.results import Bench, loads, read
 from specviz.core.errors import SpecvizError
 from specviz.ui import page, session
-from specviz.ui.bench_controls import start
+from specviz.ui.bench_controls import new_path, start
 from specviz.ui.catalog import Catalog
 from specviz.ui.session import Visit
 from specviz.views import words
@@ -103,7 +103,7 @@ def _close() -> None:
 def _go_on(catalog: Catalog, bench: Bench, path: Path | None) -> None:
     visit = session.visit()
     with visit.refusing(lambda: {"bench": "saved"}, of="saved"):
-        start(catalog, bench, path or catalog.benchmark_folder() / f"resumed-{round(bench.started_at)}.json")
+        start(catalog, bench, path or new_path(catalog.benchmark_folder()))
 
 
 def _comparison(found: Comparison, title: str) -> None:

@@ -162,10 +162,14 @@ class Visit:
         """Start a benchmark, or go on with one, in place of the one before.
 
         Raises:
-            SpecvizError: the host was closed.
+            SpecvizError: the host was closed, or somebody else writes the file.
         """
         job = BenchJob(bench, host, path, key=self._key(bench.plan.settings))
-        host.enqueue(job)
+        try:
+            host.enqueue(job)
+        except SpecvizError:
+            job.finish()
+            raise
         self.stop_bench()
         self.bench, self.opened = job, None
         self._refused.pop("bench", None)

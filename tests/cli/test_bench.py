@@ -91,7 +91,8 @@ def test_what_cannot_be_measured_is_refused_before_any_work(
     assert says in err and out == "" and not list(tmp_path.glob("*.json"))
 
 
-def test_interrupted_it_keeps_what_is_done_and_goes_on(tmp_path: Path) -> None:
+def test_interrupted_it_keeps_what_is_done_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And meanwhile nobody else writes its file: a second run would save its own copy over the runs of the first."""
     path = tmp_path / "b.json"
     # A network that takes its time: the toy alone would be done before anybody could press a key.
     far = ["--simulated-rtt-ms", "20", "--limit", "3", "--out", str(path)]
@@ -105,12 +106,15 @@ def test_interrupted_it_keeps_what_is_done_and_goes_on(tmp_path: Path) -> None:
     for line in running.stderr:
         if line.startswith("Measuring"):
             break
+    for options in (["--resume", str(path)], [*TOY, "--out", str(path)], [*TOY, "--csv", str(path)]):
+        assert main(["bench", *options, "--json"]) == 1
+        assert f"{path} is being written by specviz bench, process {running.pid}, since" in capsys.readouterr().err
     os.kill(running.pid, signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
     assert "--resume" in err and "runs are still to be measured" in out
     before = read(path)
-    assert 0 < before.missing <= before.total
+    assert 0 < before.missing <= before.total and os.listdir(tmp_path) == ["b.json"]
     ran = subprocess.run(
         [sys.executable, "-m", "specviz", "bench", "--resume", str(path), "--json"],
         cwd=ROOT, capture_output=True, text=True, timeout=300,

@@ -60,6 +60,42 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
             raise OSError("no words")
 
 
+def test_a_file_is_named_and_not_the_hidden_one_beside_it(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError) as is_folder:
+        write_whole(tmp_path, "text")
+    assert is_folder.value.filename == str(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        write_whole(tmp_path / "file" / "below", "text")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_name_may_be_as_long_as_the_disk_allows(tmp_path: Path) -> None:
+    write_whole(tmp_path / f"{'a' * 250}.json", "text")
+    with pytest.raises(OSError, match="name too long") as error:
+        write_whole(tmp_path / f"{'a' * 300}.json", "text")
+    assert "aaa.json" in str(error.value.filename)
+
+
+def test_a_link_a_device_and_a_pipe_stay_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_whole(tmp_path / "link", "text")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_text() == "text"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(tmp_path / "pipe", "text")
+    assert os.read(reader, 10) == b"text" and (tmp_path / "pipe").is_fifo()
+    os.close(reader)
+
+
+def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("kept")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # as for a user who is not root
+    with pytest.raises(PermissionError, match="file"):
+        write_whole(tmp_path / "file", "text")
+    assert (tmp_path / "file").read_text() == "kept"
+
+
 def test_sha256(tmp_path: Path) -> None:
     write_whole(tmp_path / "abc", b"abc")
     assert sha256_of(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

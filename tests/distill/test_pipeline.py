@@ -17,6 +17,7 @@ from specviz.core.acceptance import overall
 from specviz.core.errors import PromptError, RunError, SettingsError
 from specviz.distill.pipeline import distill
 from specviz.distill.recipe import Recipe
+from specviz.distill.workplace import occupied
 from specviz.distill.writing import Learned, News, Wrote
 from specviz.setup.loading import load_draft
 from tests.distill.kill import RECIPE
@@ -163,10 +164,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path, whole: Path) -> No
 
 
 def test_a_second_process_in_the_same_folder_is_refused(tmp_path: Path) -> None:
-    from filelock import FileLock
-
-    (tmp_path / ".work").mkdir()
-    with FileLock(tmp_path / ".work" / "lock"), pytest.raises(RunError, match="Another specviz"):
+    with occupied(tmp_path), pytest.raises(RunError, match="is being written by specviz distill, process"):
         distill(SMALL, tmp_path)
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from specviz.bench.sweep.results import Bench, dumps, write
+from specviz.bench.sweep.results import Bench, dumps, read, write
 from specviz.bench.sweep.sweep import Sweep
 from specviz.core.connection import Secret
 from specviz.core.errors import SettingsError
 from specviz.core.pair import PairBuilder
 from specviz.host.job import Queue
 from specviz.host.task import Task
+from specviz.record.claim import claimed
 
 #: The file is written at most this often: with many runs it has some hundred kilobytes.
 SAVE_EVERY_S = 5.0
@@ -24,8 +27,13 @@ class BenchJob(Task):
 
     Attributes:
         bench: the plan and what was measured so far; the host's thread changes it, see `snapshot`.
-        path: where it is saved while it runs; None: it is not saved.
+        path: where it is saved while it runs; None: it is not saved. A file that is there already is read again: others
+            may have gone on with it.
         unsaved: why the file could not be written; empty while it can.
+
+    Raises:
+        RunError: another page or process writes the file.
+        SettingsError: the file is damaged.
     """
 
     def __init__(self, bench: Bench, queue_of: Queue, path: Path | None = None, key: Secret | None = None) -> None:
@@ -34,6 +42,16 @@ class BenchJob(Task):
         self.unsaved = ""
         self._paused = threading.Event()
         self._saved_at = 0.0
+        self._claim = ExitStack()
+        if path is None:
+            return
+        with suppress(OSError):  # `unsaved` will say so
+            self._claim.enter_context(claimed(path, "the Benchmark page"))
+        if os.path.exists(path):
+            with ExitStack() as until_read:
+                until_read.callback(self._claim.close)
+                self.bench = read(path)
+                until_read.pop_all()
 
     @property
     def paused(self) -> bool:
@@ -78,6 +96,11 @@ class BenchJob(Task):
                     self._save()
         finally:
             self._save()
+
+    def finish(self) -> None:
+        """Let others write the file, and mark the job as finished."""
+        self._claim.close()
+        super().finish()
 
     def _save(self) -> None:
         if self.path is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,10 +18,12 @@ from specviz.core.events import TimeSplit
 from specviz.core.files import disk_errors, write_whole
 from specviz.core.kinds import BENCHMARK, JSON, PREDICTION, START_BYTES, kind_of
 from specviz.core.reading import Wanted, json_of, read_bytes, text_of
+from specviz.record.claim import claimed
 
 SCHEMA = "specviz.bench/1"
 #: Stands for what an older file does not say.
 NOT_RECORDED = "not recorded"
+_ELSEWHERE = "Choose another place."
 #: What the plan of every saved benchmark has.
 _PLAN_FIELDS = frozenset("settings drafts ks temperatures rules baselines suite repeats warm_up min_confidence".split())
 
@@ -239,5 +242,21 @@ def write(data: str | bytes, path: Path) -> None:
     Raises:
         SettingsError: it cannot be written.
     """
-    with disk_errors(path, SettingsError, "Choose another place."):
+    with disk_errors(path, SettingsError, _ELSEWHERE):
         write_whole(path, data)
+
+
+@contextmanager
+def only_writer(by: str, *paths: Path | None) -> Iterator[None]:
+    """Keep others from writing these files, see `claimed`. None: a file that is not wanted.
+
+    Raises:
+        SettingsError: one cannot be written.
+        RunError: somebody else writes one.
+    """
+    with ExitStack() as stack:
+        for path in paths:
+            if path is not None:
+                with disk_errors(path, SettingsError, _ELSEWHERE):
+                    stack.enter_context(claimed(path, by))
+        yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pytest
 from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.job import BenchJob
 from specviz.bench.sweep.plan import SweepPlan
-from specviz.bench.sweep.results import Bench, Failure, read
+from specviz.bench.sweep.results import Bench, Failure, dumps, read, write
 from specviz.bench.sweep.sweep import new_bench
 from specviz.core.connection import Secret
 from specviz.core.errors import RunError
@@ -70,6 +71,31 @@ def test_stopped_it_keeps_what_is_done_and_another_job_continues(host: ModelHost
     assert read(tmp_path / "b.json").trials == job.snapshot().trials
     until(lambda: not waiting.live)
     assert waiting.bench.missing == 0
+
+
+def test_resumed_twice_no_run_is_lost(host: ModelHost, tmp_path: Path) -> None:
+    """Two tabs have the same saved benchmark: the second is refused, and later reads what the first has measured."""
+    path, saved = tmp_path / "b.json", bench(simulated_rtt_ms=5.0)
+    write(dumps(saved), path)
+    copy = read(path)
+    first = start(host, read(path), path)
+    with pytest.raises(RunError, match=f"{path} is being written by the Benchmark page, process {os.getpid()}"):
+        start(host, copy, path)
+    until(lambda: not first.live)
+    assert len(read(path).trials) == saved.total
+    second = start(host, copy, path)
+    assert second.stop(PATIENCE_S) and len(read(path).trials) == saved.total
+
+
+def test_a_job_that_waits_has_its_file_and_one_that_was_withdrawn_has_not(host: ModelHost, tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    running = start(host, bench(simulated_rtt_ms=50.0))
+    waiting = start(host, bench(), path)
+    with pytest.raises(RunError, match="is being written by"):
+        start(host, bench(), path)
+    assert waiting.stop(1.0)
+    assert start(host, bench(), path).stop(1.0)
+    running.stop()
 
 
 def test_stopped_while_it_waits_it_ends_at_once(host: ModelHost) -> None:
