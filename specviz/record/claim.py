@@ -46,6 +46,9 @@ def claimed(path: Path, by: str) -> Iterator[None]:
             f"{path} is being written by {_holder(beside) or 'another specviz'}.",
             "Wait until that has ended, stop it, or choose another file.",
         ) from exc
+    except OSError as exc:
+        exc.filename = str(path)  # the hidden name says nothing to anybody
+        raise
     try:
         beside.write_text(f"{by}, process {os.getpid()}, since {time.strftime('%Y-%m-%d %H:%M:%S')}", encoding="utf-8")
         yield

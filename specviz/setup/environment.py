@@ -29,7 +29,7 @@ def environment(folder: Path | None = None) -> dict[str, str]:
     Raises:
         SettingsError: `.env` exists and cannot be read.
     """
-    file = (folder or Path.cwd()) / ".env"
+    file = (folder or Path()) / ".env"
     found = dotenv_values(stream=io.StringIO(read_text(file, _FILE))) if file.is_file() else {}
     return {k: v for k, v in found.items() if v is not None} | dict(os.environ)
 

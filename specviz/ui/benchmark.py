@@ -21,6 +21,7 @@ and go on later.
 """
 
 
+@page.says_errors
 def show(catalog: Catalog | None = None) -> None:
     """Draw the page. `catalog` lists the models and makes their host."""
     catalog = catalog or AppCatalog()

@@ -18,6 +18,7 @@ from specviz.ui.welcome import show_welcome
 from specviz.views import words
 
 
+@page.says_errors
 def show(catalog: Catalog | None = None) -> None:
     """Draw the page. `catalog` lists the models and makes their host."""
     catalog = catalog or AppCatalog()

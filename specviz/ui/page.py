@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from html import escape
 from pathlib import Path
-from typing import Literal
+from typing import Literal, ParamSpec
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from specviz.core.errors import SpecvizError, of_system
 from specviz.ui import late_messages, session
 from specviz.ui.parts.frame import show_frame
+from specviz.views import words
+
+log = logging.getLogger(__name__)
+P = ParamSpec("P")
 
 late_messages.install()
 
@@ -91,3 +98,19 @@ def _menu() -> Sequence[Page]:
 def show_error(markdown: str) -> None:
     """One clear error, see `views.words.complaint`."""
     st.error(markdown, icon=":material/error:")
+
+
+def says_errors(show: Callable[P, None]) -> Callable[P, None]:
+    """A page that shows an error in place of what it cannot draw, as where the cache folder cannot be read."""
+
+    @wraps(show)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            show(*args, **kwargs)
+        except SpecvizError as error:
+            show_error(words.complaint(error))
+        except OSError as exc:
+            log.exception("a page could not be drawn")
+            show_error(words.complaint(of_system(exc)))
+
+    return guarded

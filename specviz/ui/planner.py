@@ -24,6 +24,7 @@ _NO_MEASUREMENT = (
 )
 
 
+@page.says_errors
 def show() -> None:
     """Draw the page."""
     page.set_up("Planner")
