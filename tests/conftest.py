@@ -18,7 +18,10 @@ _told: list[tuple[str, str, str]] = []
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Collect them; the last report of a test has those of all its phases."""
     if report.when == "teardown":
-        _told.extend(tuple(found) for name, found in report.user_properties if name == "figure")
+        for name, found in report.user_properties:
+            if name == "figure" and isinstance(found, tuple | list):
+                what, value, wanted = found
+                _told.append((what, value, wanted))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

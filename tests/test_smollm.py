@@ -123,7 +123,7 @@ def test_a_draft_that_is_the_target_is_always_kept_by_rejection_sampling_and_not
             draft="model:smollm2-135m",
             temperature=0.8,
             max_tokens=48,
-            rule=rule,  # type: ignore[arg-type]
+            rule=rule,
             stop=(),
         )
         ended = run(builder, settings)

@@ -169,6 +169,11 @@ def pruned_draft(noise: float = 0.8, **options: object) -> ModelDrafter:
     return ModelDrafter("pruned", scorer, TOKENIZER, tokens=tokens, **options)  # type: ignore[arg-type]
 
 
-def combined_draft(shortest: int = 1, min_confidence: float = 0.0, **options: object) -> CombinedDrafter:
-    model = toy_draft(min_confidence=min_confidence, **options)
+def combined_draft(
+    shortest: int = 1,
+    min_confidence: float = 0.0,
+    stop_ids: frozenset[int] = frozenset(),
+    max_context: int | None = None,
+) -> CombinedDrafter:
+    model = toy_draft(min_confidence=min_confidence, stop_ids=stop_ids, max_context=max_context)
     return CombinedDrafter(model, shortest=shortest, stop_ids=TOKENIZER.stop_ids)

@@ -170,17 +170,17 @@ def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
     distilled = loading.load_draft(name)
     model = loading.load_model("smollm2-135m")
     import mlx.core as mx
-    from mlx import nn
+    from mlx.nn.layers.base import Module
     from mlx_lm import stream_generate
     from mlx_lm.sample_utils import make_sampler
     from mlx_lm.tokenizer_utils import TokenizerWrapper
     from transformers import AutoTokenizer
 
-    class Mapped(nn.Module):  # type: ignore[misc]
+    class Mapped(Module):
         """The draft behind the target's ids, as mlx-lm wants it."""
 
         def __init__(self) -> None:
-            super().__init__()
+            super().__init__()  # type: ignore[no-untyped-call]
             self.inner = distilled.model
             self.to_draft = mx.array(distilled.vocabulary.inputs)
             self.to_target = mx.array(distilled.vocabulary.tokens)

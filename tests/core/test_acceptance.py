@@ -8,7 +8,8 @@ from specviz.core.settings import Sampling
 
 def logs(*rows: list[float]) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        return np.log(np.array(rows)).astype(np.float32)
+        out: np.ndarray = np.log(np.array(rows)).astype(np.float32)
+    return out
 
 
 def rates(p: np.ndarray, q: np.ndarray, tokens: list[int] | None, temperature: float) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from specviz.core import baseline
+from specviz.core import baseline, decoding
 from specviz.core.errors import RefusedError, RunError, StoppedError
 from specviz.core.pair import Pair
 from specviz.core.ports import Arrival
@@ -40,8 +40,8 @@ def test_the_first_token_with_its_prefill_is_left_out(monkeypatch: pytest.Monkey
             now[0] += 100.0 if self.calls == 1 else 0.5
             return super().score(token_ids, rows)
 
-    real = baseline.autoregressive
-    monkeypatch.setattr(baseline, "autoregressive", lambda *a, **kw: real(*a, **kw, clock=lambda: now[0]))
+    real = decoding.autoregressive
+    monkeypatch.setattr("specviz.core.baseline.autoregressive", lambda *a, **kw: real(*a, **kw, clock=lambda: now[0]))
     target = local_target("slow", Slow([0.5, 0.5]), LetterTokenizer(), 2, 99)
     assert baseline.measure(target, [0], Settings(), tokens=8).tokens_per_second == pytest.approx(2.0)
 
@@ -223,13 +223,13 @@ class Late:
 
 
 def test_behind_a_simulated_network_there_are_two_and_only_single_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    late, real, seen = Late(), baseline.autoregressive, list[Progress]()
+    late, real, seen = Late(), decoding.autoregressive, list[Progress]()
 
     def ticks() -> float:
         late.now += 0.001
         return late.now
 
-    monkeypatch.setattr(baseline, "autoregressive", lambda *a, **kw: real(*a, **kw, clock=ticks))
+    monkeypatch.setattr("specviz.core.baseline.autoregressive", lambda *a, **kw: real(*a, **kw, clock=ticks))
     found = baseline.measure(late.target, [0, 1], Settings(temperature=0.7), Wait(seen.append))
     assert late.round_trips == pytest.approx(9), "eight that count, and the first"
     assert found.complete and found.tokens_per_second and found.per_call_tps

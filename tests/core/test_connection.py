@@ -30,9 +30,9 @@ def link(url: str = "", key: Secret | None = None, **variables: str) -> Connecti
 def test_a_key_goes_to_no_other_server_than_the_environments(url: str) -> None:
     """A visitor of a page that is open to others may type any address."""
     named = {"TARGET_BASE_URL": "https://models.example.com/v1", "TARGET_API_KEY": OWN, "CEREBRAS_API_KEY": CEREBRAS}
-    assert link("https://models.example.com/other", **named).key.value == OWN
-    assert link(**named).key.value == OWN
-    assert not link(url, **named).key
+    assert link("https://models.example.com/other", None, **named).key.value == OWN
+    assert link("", None, **named).key.value == OWN
+    assert not link(url, None, **named).key
     assert link(url, Secret("typed-by-hand"), **named).key.value == "typed-by-hand"
 
 

@@ -25,7 +25,12 @@ def test_half_of_a_pair_of_surrogates_is_written_as_an_escape(tmp_path: Path) ->
 
 def test_the_name_beside_it_has_the_same_ending(tmp_path: Path) -> None:
     seen: list[Path] = []
-    write_whole(tmp_path / "a.npz", lambda path: seen.append(path) or path.touch())
+
+    def write(path: Path) -> None:
+        seen.append(path)
+        path.touch()
+
+    write_whole(tmp_path / "a.npz", write)
     assert seen[0].suffix == ".npz" and seen[0].parent == tmp_path
 
 

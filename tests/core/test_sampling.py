@@ -52,13 +52,15 @@ def random_pair(rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 def _sparse(row: Floats, rng: np.random.Generator) -> Floats:
     row = row * (rng.random(len(row)) < 0.5)
-    return row / row.sum() if row.sum() > 0 else np.eye(len(row))[0]
+    out: Floats = row / row.sum() if row.sum() > 0 else np.eye(len(row))[0]
+    return out
 
 
 def output_of(p: Floats, q: Floats) -> Floats:
     """The output distribution of accepting and resampling together."""
     kept = q * acceptance(p, q)
-    return kept + (1 - kept.sum()) * residual(p, q)
+    out: Floats = kept + (1 - kept.sum()) * residual(p, q)
+    return out
 
 
 def worst_identity_error(pairs: int = 10_000) -> float:
@@ -125,8 +127,8 @@ def test_temperature_comes_first() -> None:
     """At temperature 0 the draft's token is kept only if it is the target's argmax (jaymody/speculative-sampling#9)."""
     p = to_probs(np.log(np.array([0.3, 0.5, 0.2], dtype=np.float32)), Sampling(0))
     token, q = draw_from(np.log(np.array([0.8, 0.1, 0.1], dtype=np.float32)), Sampling(0), np.random.default_rng(0))
-    for name in ("probabilistic", "deterministic", "greedy"):
-        assert decide(Rule(name), p, token, q, np.random.default_rng(1)) == (False, 1), name  # type: ignore[arg-type]
+    for rule in Rule("probabilistic"), Rule("deterministic"), Rule("greedy"):
+        assert decide(rule, p, token, q, np.random.default_rng(1)) == (False, 1), rule
 
 
 def test_greedy_drafts_are_one_hot() -> None:
@@ -243,7 +245,7 @@ def test_masked_tokens_have_probability_zero_and_no_nan_entropy() -> None:
 def test_draw_never_gives_a_token_of_probability_zero() -> None:
     class Last:
         def random(self) -> float:
-            return np.nextafter(1.0, 0.0)
+            return float(np.nextafter(1.0, 0.0))
 
     assert draw(np.array([0.3, 0.7, 0.0]), Last()) == 1  # type: ignore[arg-type]
     assert draw(np.array([0.0, 1.0]), np.random.default_rng(0)) == 1

@@ -55,7 +55,7 @@ from specviz.setup.environment import environment, secrets
 )
 def test_a_bad_value_is_named_with_its_rule(field: str, value: object, words: str) -> None:
     with pytest.raises(SettingsError, match=words.replace("(", r"\(")):
-        Settings(**{field: value})
+        Settings(**{field: value})  # type: ignore[arg-type]
 
 
 def test_settings_are_frozen() -> None:

@@ -1,20 +1,23 @@
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from specviz.core.acceptance import overall
+from specviz.core.ports import Scorer
 from specviz.distill.evaluate import quick, score_texts
 from specviz.distill.samples import TeacherText, rows_of
 from specviz.engines.distilled import DraftVocabulary
 from specviz.engines.toy import ToyScorer, ToyTokenizer
 
 
-class Rows:
+class Rows(Scorer):
     """A scorer with given logits."""
 
     def __init__(self, logits: np.ndarray) -> None:
         self.logits = logits
 
-    def score(self, token_ids: object, rows: int) -> np.ndarray:
+    def score(self, token_ids: Sequence[int], rows: int) -> np.ndarray:
         return self.logits[-rows:]
 
     def reset(self) -> None:

@@ -44,11 +44,11 @@ def test_a_student_of_some_tokens_has_their_rows_and_reads_the_others_by_the_map
 
 
 def test_a_quantised_target_gives_its_weights_as_it_computes_with_them(tmp_path: Path) -> None:
-    import mlx.nn as nn
+    from mlx.nn.layers.quantized import quantize
 
     model = load_model(str(write_tiny_model(tmp_path, hidden_size=64)))
     expected = {name: w for name, w in students.initial_weights(model, (1,), whole(model)).items()}
-    nn.quantize(model.model, group_size=32, bits=8)
+    quantize(model.model, group_size=32, bits=8)
     found = students.initial_weights(model, (1,), whole(model))
     assert expected.keys() == found.keys()
     for name, w in expected.items():

@@ -136,12 +136,14 @@ def test_no_row_is_paid_for_that_cannot_help() -> None:
 class Opened(Noise):
     """Noise that keeps its stream for inspection."""
 
+    rng: np.random.Generator
+
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         object.__setattr__(self, "rng", super().draft())
 
     def draft(self, candidate: int = 0) -> np.random.Generator:
-        return self.rng  # type: ignore[attr-defined,no-any-return]
+        return self.rng
 
 
 def test_where_a_draft_ends_depends_on_nothing_that_was_drawn_there() -> None:

@@ -170,7 +170,7 @@ def test_rows_out_of_range_are_a_bug(case: Case, rows: int) -> None:
 
 @pytest.mark.parametrize("engine", ["mlx", "toy"])
 def test_a_model_has_the_attributes_of_the_port(tiny: LanguageModel, engine: str) -> None:
-    model = {"mlx": tiny, "toy": TOY}[engine]
+    model: LanguageModel | ToyModel = tiny if engine == "mlx" else TOY
     assert model.engine == engine and model.name and isinstance(model.blas, str) and model.precision == "float32"
     assert model.vocabulary == model.tokenizer.vocabulary
     assert len(model.vocabulary.pieces) == model.tokenizer.vocab_size

@@ -52,7 +52,10 @@ def arrays(**lists: np.ndarray[Any, Any]) -> Callable[[Path], None]:
 
 
 def text(file: str, data: bytes) -> Callable[[Path], None]:
-    return lambda folder: (folder / file).write_bytes(data) and None
+    def change(folder: Path) -> None:
+        (folder / file).write_bytes(data)
+
+    return change
 
 
 def test_what_is_written_is_read_back(folder: Path) -> None:

@@ -51,13 +51,13 @@ def write_tiny_weights(folder: Path, vocab_size: int, seed: int = 0, **config: A
         "max_position_embeddings": 2048,
         "tie_word_embeddings": True,
     } | config
-    args = ModelArgs.from_dict(full)
+    args: ModelArgs = ModelArgs.from_dict(full)
     model = Model(args)
     keys = iter(mx.random.split(mx.random.key(seed), 100))
     # Larger than a fresh initialisation: rows of logits that differ clearly make better tests.
     weights = {
         name: mx.ones(w.shape) if "norm" in name else mx.random.normal(w.shape, key=next(keys)) * 0.3
-        for name, w in tree_flatten(model.parameters())
+        for name, w in dict(tree_flatten(model.parameters())).items()
     }
     mx.save_safetensors(str(folder / "model.safetensors"), weights, metadata={"format": "mlx"})
     (folder / "config.json").write_text(json.dumps(full))

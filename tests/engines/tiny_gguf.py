@@ -37,7 +37,7 @@ def write_tiny_gguf(
     import mlx.core as mx
 
     tensors = {}
-    for name, value in mx.load(str(folder / "model.safetensors")).items():  # type: ignore[union-attr]
+    for name, value in mx.load(str(folder / "model.safetensors")).items():
         if name.endswith(("q_proj.weight", "k_proj.weight")):
             value = _interleaved(value, heads=4 if "q_proj" in name else 2)
         for theirs, gguf in _NAMES.items():

@@ -34,7 +34,7 @@ class Gate:
         self.failure: Exception | None = None
         self.closed = 0
 
-    def build(self, settings: Settings, wait: Wait, key: Secret | None = None) -> Pair:
+    def build(self, settings: Settings, wait: Wait = Wait(), key: Secret | None = None) -> Pair:
         self.built.append((settings, key))
         wait.on_progress(Progress("Waiting"))
         self.reached.set()

@@ -14,7 +14,7 @@ from specviz.core.decoding import speculative
 from specviz.core.errors import DownloadError, PromptError, RunError, UnknownModelError
 from specviz.core.events import Done, Error
 from specviz.core.pair import Pair, PairBuilder
-from specviz.core.rounds import Verdict
+from specviz.core.rounds import Round, Verdict
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
 from specviz.host.models import ModelHost
@@ -68,9 +68,9 @@ class Endless:
         pair = Builder().build(settings)
         target, real = pair.target, pair.target.verify
 
-        def slow(*arguments: Any) -> Verdict:
+        def slow(round: Round) -> Verdict:
             threading.Event().wait(0.002)
-            return real(*arguments)
+            return real(round)
 
         def counted() -> None:
             self.resets += 1
@@ -280,9 +280,9 @@ class Clocked(Blocking):
         pair = super().build(*asked)
         real = pair.target.verify
 
-        def verify(*arguments: Any) -> Verdict:
+        def verify(round: Round) -> Verdict:
             self.now += 1.0
-            return real(*arguments)
+            return real(round)
 
         pair.target.verify = verify  # type: ignore[method-assign]
         return pair
@@ -393,7 +393,8 @@ class Served:
     """The toy like a target behind a server: records its key, its wait, and when it is closed."""
 
     def __init__(self, where: str = "http://one") -> None:
-        self.where, self.keys, self.closed = where, [], 0
+        self.where, self.closed = where, 0
+        self.keys: list[str | None] = []
         self.waiting, self.go_on = threading.Event(), threading.Event()
         self.go_on.set()
 
@@ -402,7 +403,7 @@ class Served:
         pair = Builder().build(settings)
         real = pair.target.verify
 
-        def verify(*arguments: Any) -> Verdict:
+        def verify(round: Round) -> Verdict:
             if not self.go_on.is_set():
                 wait.on_progress(Progress("The server is busy: waiting", 0, 3, "steps"))
                 self.waiting.set()
@@ -410,7 +411,7 @@ class Served:
                 wait.on_progress(Progress(""))
                 if self.keys[-1] == "fails-with-it":
                     raise RunError(f"refused {self.keys[-1]}")
-            return real(*arguments)
+            return real(round)
 
         pair.target.verify = verify  # type: ignore[method-assign]
         return dataclasses.replace(pair, where=self.where, close=self.close)
@@ -453,7 +454,12 @@ def test_waits_within_a_run_are_shown_and_then_gone(hosts: Callable[..., ModelHo
     assert run.phase == "running" and run.progress == Progress("The server is busy: waiting", 0, 3, "steps")
     seen: list[Progress | None] = []
     real = run.report
-    run.report = lambda progress: (real(progress), seen.append(run.progress))  # type: ignore[method-assign,assignment]
+
+    def report(progress: Progress) -> None:
+        real(progress)
+        seen.append(run.progress)
+
+    run.report = report  # type: ignore[method-assign]
     served.go_on.set()
     drained(run)
     assert run.state.done and run.progress is None
@@ -494,7 +500,12 @@ def test_what_is_measured_without_the_network_stands_for_every_network(
     measured: list[str] = []
     for what in ("measure", "measure_calls"):
         real = getattr(baseline, what)
-        monkeypatch.setattr(baseline, what, lambda *a, w=what, r=real, **kw: measured.append(w) or r(*a, **kw))
+
+        def noted(*args: Any, what: str = what, real: Callable[..., Any] = real, **options: Any) -> Any:
+            measured.append(what)
+            return real(*args, **options)
+
+        monkeypatch.setattr(baseline, what, noted)
     host = hosts()
     for settings in (far(1.0), far(1.0), far(2.0), far(2.0, 1.0), far(0.0), far(2.0)):
         drained(host.start(settings, "the"))
@@ -532,6 +543,6 @@ def test_a_test_of_a_model_goes_past_the_simulated_network(hosts: Callable[..., 
 
     host = hosts(Noted)
     for what in ("target", "draft"):
-        check = host.test(what, far(2000, 1000))  # type: ignore[arg-type]
+        check = host.test(what, far(2000, 1000))
         assert check._finished.wait(20) and check.result and not check.error
     assert [(s.simulated_rtt_ms, s.simulated_jitter_ms) for s in asked] == [(0, 0), (0, 0)]

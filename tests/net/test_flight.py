@@ -72,7 +72,7 @@ def test_its_thread_is_waited_for() -> None:
 def test_one_that_cannot_be_woken_is_left_to_end_by_itself() -> None:
     deaf = threading.Event()
     with pytest.raises(Enough):
-        list(Flight(lambda flight: bool(deaf.wait(30)), Wires()).parts(after(2)))  # type: ignore[arg-type,return-value]
+        list(Flight(lambda flight: bool(deaf.wait(30)), Wires()).parts(after(2)))  # type: ignore[arg-type]
     (thread,) = flying()
     deaf.set()
     thread.join(10)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from specviz.core.event_json import to_json
 from specviz.record import trace
 from specviz.record.report import summary
 from specviz.record.state import RunState
@@ -34,6 +35,6 @@ def test_what_a_decision_was_between_is_read_from_a_recording_of_0_2() -> None:
 def test_a_recording_of_today_reads_the_same_after_it_is_written_again(tmp_path: Path) -> None:
     recording = trace.read(FIXTURES / "trace-0.2.jsonl")
     again = tmp_path / "again.jsonl"
-    lines = [trace.line(recording.header), *(trace.line(trace.to_json(event)) for event in recording.events)]
+    lines = [trace.line(recording.header), *(trace.line(to_json(event)) for event in recording.events)]
     again.write_text("".join(lines))
     assert trace.read(again).events == recording.events

@@ -13,7 +13,8 @@ from tests.views.scripted import Story
 
 def remote(rounds: int = 3, **options: Any) -> Story:
     """50 ms and 2 tokens a round: 40 tokens/s."""
-    story = Story(way="scoring", **{"billed": (100, 1), "baseline_tps": 93.0, "per_call_tps": 21.0} | options)
+    given: dict[str, Any] = {"billed": (100, 1), "baseline_tps": 93.0, "per_call_tps": 21.0} | options
+    story = Story(way="scoring", **given)
     for _ in range(rounds):
         story.round(["a", "b"], 1, "c")
     return story.done()
@@ -91,7 +92,8 @@ def test_a_local_summary_is_as_it_was(capsys: pytest.CaptureFixture[str]) -> Non
 
 def far(**options: Any) -> Story:
     """130 ms and 2 tokens a round, 80 ms of them on the way: 15.4 tokens/s."""
-    story = Story(**{"baseline_tps": 20.0, "per_call_tps": 8.0, "network": (80.0, 20.0)} | options)
+    given: dict[str, Any] = {"baseline_tps": 20.0, "per_call_tps": 8.0, "network": (80.0, 20.0)} | options
+    story = Story(**given)
     return story.round(["a", "b"], 1, "c").round(["a", "b"], 1, "c").round(["a", "b"], 1, "c").done()
 
 

@@ -273,7 +273,8 @@ def test_an_event_with_a_secret_is_replaced_and_any_other_is_left_alone(events: 
 
 
 def test_a_secret_of_digits_leaves_numbers_alone(events: list[Event]) -> None:
-    started = dataclasses.replace(events[0], started_at=1795842622.5, prompt_text="it is 1795842622")  # type: ignore[type-var]
+    assert isinstance(events[0], RunStarted)
+    started = dataclasses.replace(events[0], started_at=1795842622.5, prompt_text="it is 1795842622")
     text = trace.line(to_json(started), Secrets(["1795842622"]))
     assert json.loads(text)["started_at"] == 1795842622.5 and json.loads(text)["prompt_text"] == "it is [secret]"
 

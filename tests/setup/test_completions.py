@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def served() -> Iterator[tuple[ToyServer, str]]:
 
 
 def remote(draft: str = "ngram", **options: Any) -> Settings:
-    return Settings(**{"target": "openai:toy", "draft": draft, "tokenizer": "toy", "max_tokens": 24} | options)
+    return replace(Settings(target="openai:toy", draft=draft, tokenizer="toy", max_tokens=24), **options)
 
 
 def run(pair: Pair, settings: Settings) -> list[Any]:

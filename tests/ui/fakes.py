@@ -189,7 +189,8 @@ class FakeCheck:
     def __init__(self, what: Tried, settings: Settings) -> None:
         self.id = f"check-{id(self)}"
         self.what, self.settings = what, settings
-        self.phase, self.progress = "running", Progress("Asking the target for its first words", 3, 8, "tokens")
+        self.phase = "running"
+        self.progress: Progress | None = Progress("Asking the target for its first words", 3, 8, "tokens")
         self.result: TrialOutcome | None = None
         self.error: Error | None = None
         self.live = settings.remote_model == "slow"

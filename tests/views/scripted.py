@@ -131,7 +131,7 @@ class Story:
                     number, i, start + i, status, None if draft is None else token_name(draft), 100 + i,  # type: ignore[arg-type]
                     None if kept is None else token_name(kept), None if kept is None else 200 + i,
                     None if kept is None else token_bytes(kept), logprob, logprob, logprob,
-                    acceptance if judged else None, p and p[0], q and q[0],
+                    acceptance if judged else None, p[0] if p else None, q[0] if q else None,
                     (acceptance / 2 if status == "accepted" else (1 + acceptance) / 2) if p else None, entropy, (), 5.0,
                     _weighed(draft, i, kept if status == "rejected" else None, p, q),
                     sum(map(min, p, q)) if p and q else None,

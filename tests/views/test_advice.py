@@ -34,7 +34,7 @@ def _split(draft: float, target: float) -> TimeSplit:
     return TimeSplit(draft + target, draft, 0.0, 0.0, target)
 
 
-def test_a_large_k_that_is_hardly_accepted_is_advised_against():
+def test_a_large_k_that_is_hardly_accepted_is_advised_against() -> None:
     """K = 64, of which almost nothing is kept (llama.cpp#25908)."""
     state = _run(64, [1, 0, 1, 2, 0], _split(640, 60))
     estimate = best_k(state)
@@ -45,7 +45,7 @@ def test_a_large_k_that_is_hardly_accepted_is_advised_against():
     assert said.endswith("Plain decoding, at 20.0, would still be faster.") is (estimate.tokens_per_second < 20)
 
 
-def test_the_estimate_is_what_was_counted_and_measured():
+def test_the_estimate_is_what_was_counted_and_measured() -> None:
     # Positions 1 and 2 are kept in 1 and 1/2 of the rounds. A draft costs 10 ms, a block of 4 takes 60 ms to verify
     # and a plain token 50 ms: 2.5 tokens would have come in 20 + 55 ms, where 2.5 came in 100 ms.
     state = _run(4, [2, 1], _split(40, 60))
@@ -59,14 +59,14 @@ def test_the_estimate_is_what_was_counted_and_measured():
     )
 
 
-def test_without_a_measured_plain_token_verification_time_is_assumed_constant():
+def test_without_a_measured_plain_token_verification_time_is_assumed_constant() -> None:
     state = _run(4, [2, 1], _split(40, 60), baseline_tps=None)
     estimate = best_k(state)
     assert not estimate.verify_shrinks and estimate.gain == pytest.approx(100 / 80)
     assert "takes the same time" in wasted_drafts(state)
 
 
-def test_for_a_server_the_time_of_a_plain_token_is_that_of_a_single_call():
+def test_for_a_server_the_time_of_a_plain_token_is_that_of_a_single_call() -> None:
     split = TimeSplit(100.0, 40.0, None, None, None, call_ms=60.0)
     streamed = _run(4, [2, 1], split, way="scoring", baseline_tps=200.0)
     assert not best_k(streamed).verify_shrinks
@@ -74,14 +74,14 @@ def test_for_a_server_the_time_of_a_plain_token_is_that_of_a_single_call():
     assert best_k(called).verify_shrinks and best_k(called).gain == pytest.approx(100 / 75)
 
 
-def test_a_good_k_and_cheap_drafts_are_left_alone():
+def test_a_good_k_and_cheap_drafts_are_left_alone() -> None:
     assert wasted_drafts(_run(4, [4], _split(4, 60))) == ""
     assert wasted_drafts(_run(4, [1], _split(0.1, 50))) == "", "three of four are lost, and cost nothing"
     said = wasted_drafts(_run(16, [1], _split(0.1, 50)))
     assert said.startswith("Wasted drafts: 94 %") and "hardly faster" in said and "K =" not in said
 
 
-def test_too_few_rounds_give_no_advice():
+def test_too_few_rounds_give_no_advice() -> None:
     split = _split(640, 60)
     assert best_k(_run(64, [0], split, rounds=ROUNDS_FOR_K - 1)) is None
     assert best_k(_run(64, [0], split, rounds=ROUNDS_FOR_K)) is not None
@@ -90,7 +90,7 @@ def test_too_few_rounds_give_no_advice():
     assert best_k(_run(4, [0], TimeSplit())) is None, "no time was measured"
 
 
-def test_what_makes_a_run_slow_is_named_with_its_share():
+def test_what_makes_a_run_slow_is_named_with_its_share() -> None:
     slow = what_is_slow(_run(4, [1], _split(140, 60)))
     assert slow == (
         "Slower than plain decoding: a round takes 200 ms for 2.00 tokens, plain decoding 100 ms for the same number. "
@@ -116,7 +116,7 @@ def test_the_advised_k_is_one_that_was_measured_and_never_slower(run, draft, tar
         assert "nan" not in said and "inf" not in said
 
 
-def test_drafts_that_end_early_count_with_their_real_length():
+def test_drafts_that_end_early_count_with_their_real_length() -> None:
     story = Story()
     for _ in range(ROUNDS_FOR_K):
         story.round(["d"], 1, "x").round([], 0, "x")

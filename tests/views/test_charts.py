@@ -17,7 +17,7 @@ def _names(delta) -> list[str]:
     return [item["name"] for item in delta["items"]]
 
 
-def test_the_first_message_has_every_chart_of_the_place_and_the_next_one_none():
+def test_the_first_message_has_every_chart_of_the_place_and_the_next_one_none() -> None:
     state = Story().round(["a"], 1, "b").state()
     for place in CHARTS:
         view = ChartsView(place)
@@ -28,7 +28,7 @@ def test_the_first_message_has_every_chart_of_the_place_and_the_next_one_none():
         assert len(json.dumps({**idle, "shown": view.shown})) < 130
 
 
-def test_only_changed_charts_are_sent():
+def test_only_changed_charts_are_sent() -> None:
     story = Story().round(["a", "b"], 1, "x")
     view = ChartsView("beside")
     view.delta(story.state(), "r", 0)
@@ -36,7 +36,7 @@ def test_only_changed_charts_are_sent():
     assert _names(view.delta(story.state(), "r", 1)) == ["acceptance", "speed", "latency"], "nothing new by position"
 
 
-def test_charts_are_not_computed_again_before_a_round_has_ended(monkeypatch: pytest.MonkeyPatch):
+def test_charts_are_not_computed_again_before_a_round_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
     monkeypatch.setitem(CHARTS, "beside", {"acceptance": lambda state: drawn.append(len(state.rounds))})
     events = Story().round(["a", "b"], 1, "x").round(["a", "b"], 1, "x").done().events
@@ -47,7 +47,7 @@ def test_charts_are_not_computed_again_before_a_round_has_ended(monkeypatch: pyt
     assert drawn == [0, 1, 2, 2], "at the start, after each round, at the end"
 
 
-def test_a_browser_that_lost_messages_gets_all_later_changes():
+def test_a_browser_that_lost_messages_gets_all_later_changes() -> None:
     story = Story().round(["a"], 1, "x")
     view = ChartsView("beside")
     view.delta(story.state(), "r", 0)
@@ -58,7 +58,7 @@ def test_a_browser_that_lost_messages_gets_all_later_changes():
     assert again["items"][1]["figure"]["data"][0]["customdata"] == [[3, 3]]
 
 
-def test_another_run_starts_afresh():
+def test_another_run_starts_afresh() -> None:
     view = ChartsView("below")
     view.delta(Story(way="scoring", billed=(1, 1)).round(["a"], 1, "x").state(), "r", 0)
     assert "billed" in view.shown
@@ -106,6 +106,6 @@ def test_the_bars_equal_the_events(rounds: list[tuple[int, int]]):
     assert gauge is None if not tested else gauge == pytest.approx(100 * kept / len(tested), abs=0.01)
 
 
-def test_every_chart_has_one_place():
+def test_every_chart_has_one_place() -> None:
     names = [name for place in charts.CHARTS.values() for name in place]
     assert len(names) == len(set(names)) == 7

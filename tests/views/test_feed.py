@@ -4,19 +4,19 @@ from hypothesis import strategies as st
 from specviz.views.feed import Cursor
 
 
-def test_the_next_message_starts_where_the_last_one_ended():
+def test_the_next_message_starts_where_the_last_one_ended() -> None:
     cursor = Cursor()
     assert cursor.base("run", None) == 0
     cursor.sent = 40
     assert cursor.base("run", None) == 40
 
 
-def test_a_new_run_starts_from_nothing():
+def test_a_new_run_starts_from_nothing() -> None:
     cursor = Cursor("one", sent=40)
     assert cursor.base("two", None) == 0
 
 
-def test_a_request_is_answered_once():
+def test_a_request_is_answered_once() -> None:
     cursor = Cursor("run", sent=40)
     need = {"n": 7, "rev": 12}
     assert cursor.base("run", need) == 12
@@ -24,7 +24,7 @@ def test_a_request_is_answered_once():
     assert cursor.base("run", need) == 50, "the browser's state still holds the old request"
 
 
-def test_a_request_never_skips_ahead_nor_below_zero():
+def test_a_request_never_skips_ahead_nor_below_zero() -> None:
     assert Cursor("run", sent=10).base("run", {"n": 1, "rev": 99}) == 10
     assert Cursor("run", sent=10).base("run", {"n": 1, "rev": -5}) == 0
 

@@ -45,21 +45,21 @@ def test_the_gauge_is_red_below_50_yellow_to_75_green_above(rate, colour):
     assert figures.acceptance_band(rate)[0] == colour
 
 
-def test_nothing_tested_is_na_and_not_zero():
+def test_nothing_tested_is_na_and_not_zero() -> None:
     for state in (RunState(), Story().state(), Story().round([], 0, "a").state()):
         gauge = figures.acceptance_gauge(state)
         assert gauge.data[0]["value"] is None and "threshold" not in gauge.data[0]["gauge"]
         assert texts(gauge) == ["n/a"] and gauge.note == "nothing tested yet"
 
 
-def test_the_gauge_says_what_was_counted_and_which_rounds_the_needle_is():
+def test_the_gauge_says_what_was_counted_and_which_rounds_the_needle_is() -> None:
     gauge = figures.acceptance_gauge(Story().round(["a", "b", "c", "d"], 3, "x").state())
     assert gauge.data[0]["value"] == 75
     assert "<b>75 %</b>" in texts(gauge) and gauge.note == "3 of 4 tested: middling"
     assert any("75 % in the last round" in t for t in texts(gauge))
 
 
-def test_the_needle_is_the_last_fifty_rounds_and_the_bar_the_whole_run():
+def test_the_needle_is_the_last_fifty_rounds_and_the_bar_the_whole_run() -> None:
     story = Story()
     for i in range(100):
         story.round(["a"], int(i >= 50), "b")
@@ -68,7 +68,7 @@ def test_the_needle_is_the_last_fifty_rounds_and_the_bar_the_whole_run():
     assert gauge.words == "50 %, 50 of 100 tested: middling; 100 % in the last 50 rounds"
 
 
-def test_positions_are_counted_over_the_drafts_that_reached_them():
+def test_positions_are_counted_over_the_drafts_that_reached_them() -> None:
     """A round rejected at the first position counts only there (llama.cpp PR#25818, vllm PR#44054)."""
     story = Story().round(["a", "b", "c"], 0, "x").round(["a", "b", "c"], 2, "x").round(["a"], 1, "x")
     chart = figures.position_bars(story.state())
@@ -80,14 +80,14 @@ def test_positions_are_counted_over_the_drafts_that_reached_them():
     assert chart.layout["xaxis"]["ticktext"] == ["1<br>3", "2<br>1", "3<br>1"]
 
 
-def test_a_position_that_no_draft_reached_is_na_and_not_zero():
+def test_a_position_that_no_draft_reached_is_na_and_not_zero() -> None:
     chart = figures.position_bars(Story().round(["a", "b"], 0, "x").state())
     assert chart.data[0]["y"] == [0, None] and texts(chart) == ["0", "n/a"]
     assert "position 2: n/a, no draft reached it" in chart.words
     assert texts(figures.position_bars(Story().round([], 0, "a").state())) == ["n/a"]
 
 
-def test_every_position_of_the_block_has_a_place_from_the_start():
+def test_every_position_of_the_block_has_a_place_from_the_start() -> None:
     story = Story()
     story.events[0] = dataclasses.replace(story.events[0], settings={"k": 8})
     chart = figures.position_bars(story.round(["a", "b"], 1, "x").state())
@@ -95,7 +95,7 @@ def test_every_position_of_the_block_has_a_place_from_the_start():
     assert texts(chart) == ["n/a"] * 6, "bars without a number of their own, but for those that are missing"
 
 
-def test_the_tokens_of_a_round_are_accepted_and_one_more():
+def test_the_tokens_of_a_round_are_accepted_and_one_more() -> None:
     story = Story().round(["a", "b"], 2, "x").round(["a", "b"], 1, "x").round(["a", "b"], 2, None)
     chart = figures.round_bars(story.state())
     assert {name: t["y"] for name, t in traces(chart).items()} == {
@@ -107,7 +107,7 @@ def test_the_tokens_of_a_round_are_accepted_and_one_more():
     assert chart.words == "mean of all rounds: 2.33; 5 accepted of 7 tokens in 3 rounds"
 
 
-def test_charts_over_the_rounds_show_the_last_ones_only():
+def test_charts_over_the_rounds_show_the_last_ones_only() -> None:
     story = Story(way="scoring", billed=(10, 1))
     for _ in range(WINDOW + 40):
         story.round(["a"], 1, "b")
@@ -117,7 +117,7 @@ def test_charts_over_the_rounds_show_the_last_ones_only():
     assert traces(figures.billed_bars(state))["sum (right)"]["y"] == [11 * n for n in range(41, WINDOW + 41)]
 
 
-def test_a_bar_that_is_not_known_is_missing():
+def test_a_bar_that_is_not_known_is_missing() -> None:
     bars = figures.speed_bars(Story(baseline_tps=None).state())
     assert bars.data[0]["x"] == [None, None] and texts(bars) == ["n/a"]
     story = Story(baseline_tps=20.0).round(["a"], 1, "b")
@@ -129,7 +129,7 @@ def test_a_bar_that_is_not_known_is_missing():
     assert (both.note, both.bad) == ("2.00 × plain decoding: faster", False)
 
 
-def test_a_run_slower_than_plain_decoding_is_red_and_said_in_words():
+def test_a_run_slower_than_plain_decoding_is_red_and_said_in_words() -> None:
     slow = figures.speed_bars(Story(baseline_tps=80.0).round(["a"], 1, "b").round(["a"], 1, "b").state())
     assert slow.data[0]["marker"]["color"] == [NEUTRAL, BAD]
     assert (slow.note, slow.bad) == ("0.50 × plain decoding: slower", True)
@@ -139,13 +139,13 @@ def test_a_run_slower_than_plain_decoding_is_red_and_said_in_words():
 @pytest.mark.parametrize(
     ("baseline_tps", "word"), [(39.9, "as fast"), (40.1, "as fast"), (40.4, "slower"), (39.6, "faster")]
 )
-def test_the_word_agrees_with_the_factor_that_is_shown(baseline_tps: float, word: str):
+def test_the_word_agrees_with_the_factor_that_is_shown(baseline_tps: float, word: str) -> None:
     chart = figures.speed_bars(Story(baseline_tps).round(["a"], 1, "b").round(["a"], 1, "b").state())
     shown = {"as fast": "1.00", "slower": "0.99", "faster": "1.01"}[word]
     assert chart.note == f"{shown} × plain decoding: {word}" and chart.bad == (word == "slower")
 
 
-def test_a_remote_run_is_compared_with_both_baselines():
+def test_a_remote_run_is_compared_with_both_baselines() -> None:
     bars = figures.speed_bars(_remote()).data[0]
     assert dict(zip(bars["y"], bars["x"], strict=True)) == {
         "one call per token": 8.0, "streaming": 20.0, "speculative": pytest.approx(40.0)
@@ -155,7 +155,7 @@ def test_a_remote_run_is_compared_with_both_baselines():
     assert figures.speed_bars(_remote(per_call_tps=None)).data[0]["x"][0] is None
 
 
-def test_a_simulated_network_has_both_baselines_too():
+def test_a_simulated_network_has_both_baselines_too() -> None:
     story = Story(baseline_tps=20.0, per_call_tps=8.0).round(["a"], 1, "b").round(["a"], 1, "b")
     story.events[0] = dataclasses.replace(story.events[0], simulated_rtt_ms=50.0)
     bars = figures.speed_bars(story.state()).data[0]
@@ -163,7 +163,7 @@ def test_a_simulated_network_has_both_baselines_too():
     assert bars["x"] == [8.0, 20.0, pytest.approx(40.0)]
 
 
-def test_the_speed_of_each_round_stands_beside_the_rate_so_far_and_the_baselines():
+def test_the_speed_of_each_round_stands_beside_the_rate_so_far_and_the_baselines() -> None:
     story = Story(baseline_tps=20.0).round(["a"], 1, "b").round(["a"], 0, "b").round(["a"], 1, "b")
     lines = traces(figures.speed_lines(story.state()))
     assert lines["each round"]["x"] == lines["so far"]["x"] == [2, 3], "the first one is in no rate"
@@ -174,13 +174,13 @@ def test_the_speed_of_each_round_stands_beside_the_rate_so_far_and_the_baselines
     assert "streaming" not in traces(figures.speed_lines(_remote(None, None)))
 
 
-def test_a_round_that_took_no_time_has_no_speed():
+def test_a_round_that_took_no_time_has_no_speed() -> None:
     story = Story().round(["a"], 1, "b").round(["a"], 1, "b")
     state = RunState().apply_all([*story.events[:-1], dataclasses.replace(story.events[-1], split=TimeSplit())])
     assert traces(figures.speed_lines(state))["each round"]["y"] == [None]
 
 
-def test_the_last_ten_rounds_add_up_to_their_wall_time():
+def test_the_last_ten_rounds_add_up_to_their_wall_time() -> None:
     story = Story()
     for _ in range(12):
         story.round(["a"], 1, "b")
@@ -192,7 +192,7 @@ def test_the_last_ten_rounds_add_up_to_their_wall_time():
     assert chart.note == "mean 50.0 ms"
 
 
-def test_an_undivided_call_is_one_part_and_unknown_parts_are_not_zero():
+def test_an_undivided_call_is_one_part_and_unknown_parts_are_not_zero() -> None:
     chart = figures.latency_bars(_remote())
     assert list(traces(chart)) == ["draft", "server call", "rule", "other"]
     assert "server call (network and computing)" in traces(chart)["server call"]["hovertemplate"]
@@ -200,14 +200,14 @@ def test_an_undivided_call_is_one_part_and_unknown_parts_are_not_zero():
     assert [sum(column) for column in zip(*(bar["y"] for bar in chart.data), strict=True)] == [50.0, 50.0]
 
 
-def test_waiting_for_a_busy_server_is_not_called_network():
+def test_waiting_for_a_busy_server_is_not_called_network() -> None:
     story = Story(way="scoring").round(["a"], 1, "b")
     waited = dataclasses.replace(story.events[-1], split=TimeSplit(50.0, 10.0, 5.0, 15.0, 10.0, 6.0))
     bars = traces(figures.latency_bars(RunState().apply_all([waited])))
     assert (bars["network"]["y"], bars["waiting"]["y"]) == ([5.0], [15.0])
 
 
-def test_a_part_that_is_known_of_some_rounds_only_is_missing_in_the_others():
+def test_a_part_that_is_known_of_some_rounds_only_is_missing_in_the_others() -> None:
     story = Story(way="scoring").round(["a"], 1, "b")
     told = dataclasses.replace(story.events[-1], split=TimeSplit(50.0, 10.0, 5.0, None, 25.0, 6.0))
     story.round(["a"], 1, "b")
@@ -215,7 +215,7 @@ def test_a_part_that_is_known_of_some_rounds_only_is_missing_in_the_others():
     assert (bars["network"]["y"], bars["server call"]["y"]) == ([5.0, None], [0.0, 30.0])
 
 
-def test_what_a_server_bills_is_shown_by_round_and_in_all():
+def test_what_a_server_bills_is_shown_by_round_and_in_all() -> None:
     chart = figures.billed_bars(_remote())
     assert {name: t["y"] for name, t in traces(chart).items()} == {
         "prompt": [50, 50], "output": [3, 3], "sum (right)": [53, 106]
@@ -224,7 +224,7 @@ def test_what_a_server_bills_is_shown_by_round_and_in_all():
     assert figures.billed_bars(Story().round(["a"], 1, "b").state()) is None, "nobody bills a model in this process"
 
 
-def test_what_a_server_does_not_say_is_na_and_not_zero():
+def test_what_a_server_does_not_say_is_na_and_not_zero() -> None:
     """Reported as Bonsai-demo#190."""
     chart = figures.billed_bars(_remote(billed=None))
     assert texts(chart) == ["n/a"] and chart.note == "not reported by the server"
@@ -239,7 +239,7 @@ def test_what_a_server_does_not_say_is_na_and_not_zero():
 HOSTILE = '<img src=x onerror=alert(1)><a href="javascript:alert(2)">x</a>&lt;b&gt; %{y} \u202e\n\x00' + "y" * 500
 
 
-def test_a_name_is_shown_letter_by_letter():
+def test_a_name_is_shown_letter_by_letter() -> None:
     shown = figures.plain(HOSTILE, 1000)
     assert not set("<>{\n\u202e\x00") & set(shown)
     assert shown.startswith("&lt;img src=x onerror=alert(1)&gt;") and "&amp;lt;b" in shown
@@ -247,7 +247,7 @@ def test_a_name_is_shown_letter_by_letter():
     assert figures.plain("n" * 99) == "n" * 39 + "…"
 
 
-def test_names_of_models_reach_a_chart_only_as_plain_text():
+def test_names_of_models_reach_a_chart_only_as_plain_text() -> None:
     story = Story().round(["a"], 1, "b").round(["a"], 1, "b")
     story.events[0] = dataclasses.replace(story.events[0], target=HOSTILE, draft=HOSTILE)
     for draw in EVERY:
@@ -255,7 +255,7 @@ def test_names_of_models_reach_a_chart_only_as_plain_text():
         assert "<img" not in str(chart) and "<a " not in str(chart) and "\u202e" not in str(chart)
 
 
-def test_messages_are_small():
+def test_messages_are_small() -> None:
     story = Story(way="scoring", billed=(500, 5), per_call_tps=5.0)
     for _ in range(200):
         story.round(["a", "b", "c", "d"], 2, "b")

@@ -21,7 +21,7 @@ def _far(per_call_tps: float | None = 4.0, jitter_ms: float = 20.0) -> RunState:
     return story.round(["a"], 1, "b").round(["a"], 1, "b").state()
 
 
-def test_a_run_behind_a_simulated_network_has_a_factor_for_each_baseline_and_no_bill():
+def test_a_run_behind_a_simulated_network_has_a_factor_for_each_baseline_and_no_bill() -> None:
     card = _card(_far(), "Speed-up")
     assert (card.value, card.note, card.tone) == ("0.77 ×", "slower than plain decoding without the network", "bad")
     assert "A streaming server has the same rate" in card.help
@@ -33,7 +33,7 @@ def test_a_run_behind_a_simulated_network_has_a_factor_for_each_baseline_and_no_
     assert "stream" not in _card(_near(), "Speed-up").help
 
 
-def test_a_simulated_network_is_named_before_and_in_the_run():
+def test_a_simulated_network_is_named_before_and_in_the_run() -> None:
     asked = Settings(target="toy", simulated_rtt_ms=150, simulated_jitter_ms=12.5)
     assert summary.network(asked, RunState()) == "simulated network: 150 ms ± 12.5 ms"
     assert summary.network(asked, _far()) == "simulated network: 80 ms ± 20 ms", "what stood there counts"
@@ -41,7 +41,7 @@ def test_a_simulated_network_is_named_before_and_in_the_run():
     assert summary.network(Settings(), _near()) == ""
 
 
-def test_a_simulated_network_is_called_so_and_stands_beside_both_baselines():
+def test_a_simulated_network_is_called_so_and_stands_beside_both_baselines() -> None:
     state = Story(20.0, per_call_tps=4.0, network=(80.0, 0.0)).round(["a"], 1, "b").round(["a"], 1, "b").state()
     latency = figures.latency_bars(state)
     bars = {bar["name"]: bar["y"] for bar in latency.data}

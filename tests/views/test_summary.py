@@ -18,19 +18,19 @@ def _rounds(baseline_tps: float | None) -> RunState:
     return Story(baseline_tps).round(["a"], 1, "b").round(["a"], 1, "b").state()
 
 
-def test_slower_than_plain_decoding_is_said_in_words_and_red():
+def test_slower_than_plain_decoding_is_said_in_words_and_red() -> None:
     card = _card(_rounds(80.0), "Speed-up")
     assert (card.value, card.note, card.tone) == ("0.50 ×", "slower than plain decoding", "bad")
     assert _card(_rounds(20.0), "Speed-up").tone == "good"
 
 
 @pytest.mark.parametrize("baseline_tps", [39.9, 40.0, 40.1])
-def test_a_factor_that_is_shown_as_one_is_neither_good_nor_bad(baseline_tps: float):
+def test_a_factor_that_is_shown_as_one_is_neither_good_nor_bad(baseline_tps: float) -> None:
     card = _card(_rounds(baseline_tps), "Speed-up")
     assert (card.value, card.note, card.tone) == ("1.00 ×", "as fast as plain decoding", "neutral")
 
 
-def test_without_a_baseline_there_is_no_speedup():
+def test_without_a_baseline_there_is_no_speedup() -> None:
     card = _card(_rounds(None), "Speed-up")
     assert (card.value, card.note, card.tone) == ("n/a", "", "neutral")
 
@@ -40,7 +40,7 @@ def _remote(baseline_tps: float | None = 80.0, billed: tuple[int, int] | None = 
     return story.round(["a"], 1, "b").round(["a"], 1, "b").state()
 
 
-def test_a_remote_run_has_a_factor_for_each_baseline():
+def test_a_remote_run_has_a_factor_for_each_baseline() -> None:
     card = _card(_remote(), "Speed-up")
     assert (card.value, card.note, card.tone) == ("0.50 ×", "slower than streaming", "bad")
     card = _card(_remote(), "Against single calls")
@@ -49,7 +49,7 @@ def test_a_remote_run_has_a_factor_for_each_baseline():
     assert "Against single calls" not in [f.name for f in summary.numbers(_rounds(20.0), Settings())]
 
 
-def test_billed_tokens_are_summed_and_never_zero_where_the_server_does_not_count():
+def test_billed_tokens_are_summed_and_never_zero_where_the_server_does_not_count() -> None:
     card = _card(_remote(), "Billed tokens")
     assert (card.value, card.note) == ("246", "240 prompt + 6 output") and "Calls per round: 1.00" in card.help
     card = _card(_remote(billed=None), "Billed tokens")
@@ -77,7 +77,7 @@ def test_the_rule_in_force_is_named(way, rule, temperature, said):
     assert summary.rule_in_force(Settings(rule=rule, temperature=temperature), Story(way=way).state()) == said
 
 
-def test_accepted_and_tokens_per_round_are_two_numbers_with_two_names():
+def test_accepted_and_tokens_per_round_are_two_numbers_with_two_names() -> None:
     story = Story()
     for i in range(43):
         story.round(["a"], int(i < 10), "b")
@@ -86,7 +86,7 @@ def test_accepted_and_tokens_per_round_are_two_numbers_with_two_names():
     assert _card(state, "Tokens per round").value == "1.23"
 
 
-def test_the_acceptance_rate_is_given_overall_and_for_the_last_rounds():
+def test_the_acceptance_rate_is_given_overall_and_for_the_last_rounds() -> None:
     story = Story()
     for i in range(100):
         story.round(["a"], int(i >= 50), "b")
@@ -95,7 +95,7 @@ def test_the_acceptance_rate_is_given_overall_and_for_the_last_rounds():
     assert "n/a over the whole run" in _card(RunState(), "Accepted per round").help
 
 
-def test_nothing_is_zero_before_it_is_known():
+def test_nothing_is_zero_before_it_is_known() -> None:
     values = {f.name: f.value for f in summary.numbers(RunState(), Settings())}
     assert values == {"Speed-up": "n/a", "Accepted per round": "n/a", "Tokens per round": "n/a", "Output": "0"}
 
@@ -114,11 +114,11 @@ def test_the_badge_of_every_guarantee(guarantee, badge):
     assert summary.badge(guarantee) == badge
 
 
-def test_how_much_can_be_green_follows_k():
+def test_how_much_can_be_green_follows_k() -> None:
     assert "at most 4 of every 5" in summary.green_limit(4)
 
 
-def test_the_colours_are_explained_before_the_first_run():
+def test_the_colours_are_explained_before_the_first_run() -> None:
     html = welcome_html()
     for status in ("accepted", "resampled", "bonus", "rejected", "ignored", "pending"):
         assert f"<b>{status}</b>" in html

@@ -31,7 +31,7 @@ def _long_story(seed: int, rounds: int, k: int = 4) -> Story:
     return story
 
 
-def test_the_text_is_the_spine_and_dropped_tokens_are_below_it():
+def test_the_text_is_the_spine_and_dropped_tokens_are_below_it() -> None:
     state = Story().round(["a", "b", "c"], 1, "x").state()
     items = {i["id"]: i for i in _nodes(TreeView().delta(state, "r", 0))}
     assert [(items[i]["status"], items[i]["lane"] > 0) for i in sorted(items)] == [
@@ -77,7 +77,7 @@ def test_bands_of_rounds_lie_side_by_side_and_count_as_the_trace_does(seed, k, b
     assert _rounds(TreeView().delta(state, "r", 0)) == rounds
 
 
-def test_a_round_in_flight_has_a_band_over_what_it_has_drafted():
+def test_a_round_in_flight_has_a_band_over_what_it_has_drafted() -> None:
     story, view = Story().round(["a", "b"], 2, "c"), TreeView()
     state = RunState().apply_all(story.events)
     base = view.delta(state, "r", 0)["to"]
@@ -90,14 +90,14 @@ def test_a_round_in_flight_has_a_band_over_what_it_has_drafted():
     assert view.delta(state, "r", flying["to"])["rounds"] == [[1, 3, 4, 3, 1, 2]]
 
 
-def test_a_node_that_changed_twice_between_two_polls_is_sent_once_as_it_is_now():
+def test_a_node_that_changed_twice_between_two_polls_is_sent_once_as_it_is_now() -> None:
     state = Story().round(["a", "b"], 2, "c").state()
     assert len(state.log) == 5
     items = _nodes(TreeView().delta(state, "r", 0))
     assert [(i["id"], i["status"]) for i in items] == [(0, "accepted"), (1, "accepted"), (2, "bonus")]
 
 
-def test_a_delta_costs_what_changed_and_not_the_tree():
+def test_a_delta_costs_what_changed_and_not_the_tree() -> None:
     story, view, state = _long_story(1, _BIG // 5), TreeView(), RunState()
     state.apply_all(story.events)
     base = view.delta(state, "r", 0)["to"]
@@ -118,7 +118,7 @@ def test_a_delta_costs_what_changed_and_not_the_tree():
     assert len(reads) < 40, "the whole tree was read again"
 
 
-def test_a_poll_at_sixty_tokens_a_second_is_small():
+def test_a_poll_at_sixty_tokens_a_second_is_small() -> None:
     """Twelve tokens a fifth of a second; with four drafted and one kept, that is six rounds and thirty nodes."""
     story, view = _long_story(1, 400), TreeView()
     state = RunState().apply_all(story.events)
@@ -131,7 +131,7 @@ def test_a_poll_at_sixty_tokens_a_second_is_small():
     assert len(delta["items"]) == 30 and size < _POLL_BYTES
 
 
-def test_counts_follow_the_status_of_every_node():
+def test_counts_follow_the_status_of_every_node() -> None:
     story, view, state, base = _long_story(3, 25), TreeView(), RunState(), 0
     for event in story.events:
         state.apply(event)
@@ -139,7 +139,7 @@ def test_counts_follow_the_status_of_every_node():
         assert +view.counts == Counter(n.status for n in state.nodes)
 
 
-def test_model_text_stays_plain_text():
+def test_model_text_stays_plain_text() -> None:
     story = Story()
     for token in HOSTILE:
         story.round([token], 1, token)
@@ -150,7 +150,7 @@ def test_model_text_stays_plain_text():
         assert not set(item["label"]) & set("\x00\x1b\u202e\u202c\n")
 
 
-def test_size_says_entropy_and_the_fill_says_acceptance():
+def test_size_says_entropy_and_the_fill_says_acceptance() -> None:
     assert node_size(None) == node_size(0.0) < node_size(1.0) < node_size(4.0)
     assert node_size(1e9) == node_size(1e6), "bounded"
     story = Story().round(["a", "b", "x"], 1, "c", acceptance=0.0).round(["d", "f"], 1, "e", acceptance=1.0)
@@ -160,27 +160,27 @@ def test_size_says_entropy_and_the_fill_says_acceptance():
     assert seen["c"] == 1.0 and seen["x"] == 0.0, "never up for acceptance"
 
 
-def test_infinite_numbers_arrive_as_text():
+def test_infinite_numbers_arrive_as_text() -> None:
     state = Story().round(["a", "b"], 1, "c", logprob=float("-inf"), entropy=None).state()
     delta = TreeView().delta(state, "r", 0)
     json.dumps(delta, allow_nan=False)
     assert {(n["draft_logprob"], n["entropy"]) for n in _nodes(delta) if n["status"] == "rejected"} == {("−∞", None)}
 
 
-def test_the_spine_is_what_was_emitted():
+def test_the_spine_is_what_was_emitted() -> None:
     state = _long_story(5, 30).state()
     spine = sorted((i for i in _nodes(TreeView().delta(state, "r", 0)) if not i["lane"]), key=lambda i: i["index"])
     assert [i["id"] for i in spine] == state.text
     assert {i["status"] for i in spine} <= EMITTED
 
 
-def test_no_two_statuses_differ_by_colour_alone():
+def test_no_two_statuses_differ_by_colour_alone() -> None:
     cues = Counter((look.shape, look.outline, look.filled) for look in LOOKS.values())
     assert set(cues.values()) == {1}
     assert LOOKS["rejected"].outline == "dashed" and LOOKS["ignored"].outline == "dotted"
 
 
-def test_slow_options_of_vis_network_are_off():
+def test_slow_options_of_vis_network_are_off() -> None:
     options = network_options()
     assert options["physics"]["enabled"] is False
     assert "hierarchical" not in options["layout"] and "arrows" not in options["edges"]

@@ -43,7 +43,7 @@ def test_the_light_has_a_colour_and_a_word(check, light):
     assert trial.light(check) == light
 
 
-def test_a_newer_run_replaces_the_result_of_an_older_test():
+def test_a_newer_run_replaces_the_result_of_an_older_test() -> None:
     talked = Story(way="scoring").round(["a"], 1, "b")
     green, grey = ("green", "answers"), ("gray", "not tested")
     assert trial.light_of_run(talked.state(), grey)[:2] == green
@@ -54,7 +54,7 @@ def test_a_newer_run_replaces_the_result_of_an_older_test():
     assert trial.light_of_run(talked.state(), green)[:2] == ("red", "failed")
 
 
-def test_every_limit_is_stated():
+def test_every_limit_is_stated() -> None:
     (generates,) = trial.limits(_trial(findings=WRITES))
     assert "saves nothing" in generates
     strange = Findings(batch=True, same_tokens=False)
@@ -63,19 +63,19 @@ def test_every_limit_is_stated():
     assert trial.limits(_trial(findings=SCORES, guarantee=Guarantee("EXACT", ""))) == []
 
 
-def test_what_is_not_known_is_left_out_of_the_timing():
+def test_what_is_not_known_is_left_out_of_the_timing() -> None:
     assert trial.timing(_trial()) == "120 ms to the first token, 40.0 tokens/s"
     assert trial.timing(TrialOutcome("draft", "d", 0.25, 1234.5, "")) == "0.2 ms to the first token, 1,234 tokens/s"
     assert trial.timing(TrialOutcome("draft", "d", None, None, "")) == ""
 
 
-def test_first_words_stay_in_one_line_and_are_cut():
+def test_first_words_stay_in_one_line_and_are_cut() -> None:
     assert trial.first_words(TrialOutcome("target", "m", 1.0, 1.0, "Hi\n\nthere\x00")) == "“Hi there␀”"
     assert len(trial.first_words(TrialOutcome("target", "m", 1.0, 1.0, "word " * 900))) < 100
     assert trial.first_words(TrialOutcome("target", "m", 1.0, 1.0, " ")) == ""
 
 
-def test_findings_in_words():
+def test_findings_in_words() -> None:
     rows = dict(trial.findings(SCORES))
     assert rows["Server"] == "vLLM 0.32.0" and rows["Top log-probabilities"] == "20 per position"
     assert rows["Ways to verify"] == "scores given tokens; takes prefixes in one call; generates"
@@ -88,7 +88,7 @@ def test_findings_in_words():
     )
 
 
-def test_a_servers_own_names_are_cut_and_are_not_markup():
+def test_a_servers_own_names_are_cut_and_are_not_markup() -> None:
     rows = trial.findings(Findings(engine="vllm", version="<b>" + "9" * 5000, notes=("x" * 5000,)))
     assert max(len(value) for _, value in rows) <= 300
     assert "<b>" not in trial.table(rows).replace("\\<b\\>", "")

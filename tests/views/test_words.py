@@ -16,16 +16,16 @@ def test_what_is_not_known_is_never_shown_as_a_number(value, text):
     assert words.number(value) == text
 
 
-def test_a_share_that_is_not_known_is_not_zero():
+def test_a_share_that_is_not_known_is_not_zero() -> None:
     assert (words.percent(None), words.percent(0.0), words.percent(0.714)) == ("n/a", "0 %", "71 %")
 
 
-def test_invisible_and_reordering_characters_become_visible():
+def test_invisible_and_reordering_characters_become_visible() -> None:
     shown = words.visible("a\x00b\x1b\u202ec\u200f\x7f\ud800")
     assert shown == "a␀b␛⟨U+202E⟩c⟨U+200F⟩␡⟨U+D800⟩"
 
 
-def test_ordinary_text_and_joined_emoji_stay_as_they_are():
+def test_ordinary_text_and_joined_emoji_stay_as_they_are() -> None:
     for text in ("two\nlines\tand a tab", "שלום", "👩\u200d🔬", "naïve café", "日本語"):
         assert words.visible(text) == text
 
@@ -37,7 +37,7 @@ def test_a_label_is_one_short_line(token):
     assert len(label) <= 12 and "\n" not in label and " " not in label and "\x00" not in label
 
 
-def test_markdown_in_a_message_is_shown_and_not_rendered():
+def test_markdown_in_a_message_is_shown_and_not_rendered() -> None:
     error = PromptError("<b>bad</b> **x** [l](http://e.x) :red[r] $y$ `z`", "Do # this.")
     shown = words.complaint(error)
     bare = re.sub(r"\\.|`http://e.x`", "", shown)
@@ -59,11 +59,11 @@ def test_an_address_is_shown_and_is_not_a_link(text, shown):
     assert words.escape_markdown(text) == shown
 
 
-def test_a_number_in_front_does_not_make_a_list():
+def test_a_number_in_front_does_not_make_a_list() -> None:
     assert words.escape_markdown("1. first") == "1\\. first"
 
 
-def test_every_rule_states_its_guarantee():
+def test_every_rule_states_its_guarantee() -> None:
     said = {
         (rule, t): words.rule_in_words(rule, t, 0.3)
         for rule in ("probabilistic", "deterministic", "greedy", "threshold")

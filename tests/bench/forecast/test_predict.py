@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -204,6 +205,7 @@ def test_a_speed_up_is_plain_time_over_the_time_of_a_round(clock: Clock, tempera
     assert found.written_ms[temperature] == pytest.approx(100.0)
     for row in found.rows[1:]:
         assert row.drafted_per_round is not None and row.tokens_per_round is not None
+        assert row.draft_ms is not None and row.verify_ms is not None
         assert row.draft_ms == pytest.approx(10.0 * row.drafted_per_round if row.draft == "toy" else 0.0)
         assert row.verify_ms == pytest.approx(network + 100.0 + 20.0 * row.drafted_per_round)
         assert row.speedup == pytest.approx(100.0 * row.tokens_per_round / (row.draft_ms + row.verify_ms))
@@ -261,9 +263,8 @@ def test_targets_and_drafts_that_cannot_be_followed_are_refused_and_closed() -> 
     ]
     for drafter, target in opaque:
         with pytest.raises(IncapableError):
-            predict(
-                plan_of(("toy",)), PROMPTS, lambda s, d=drafter, t=target: Pair(d, t, "", lambda: closed.append("x"))
-            )
+            pair = Pair(drafter, target, "", lambda: closed.append("x"))
+            predict(plan_of(("toy",)), PROMPTS, Mock(return_value=pair))
     assert closed == ["x", "x"]
 
 

@@ -1,6 +1,7 @@
 """The planner's maths: against a simulation, against sums, and at the values where it must be 1."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from specviz.bench.planning.inputs import Measured, by_hand, from_run
 from specviz.bench.planning.model import (
+    Against,
     Bill,
     Costs,
     answer,
@@ -32,7 +34,7 @@ from specviz.core.events import TimeSplit
 from specviz.record.state import RunState
 from tests.views.scripted import Story
 
-AGAINST = ("streaming", "one call per token")
+AGAINST: tuple[Against, ...] = ("streaming", "one call per token")
 KS = list(range(1, 17))
 
 alphas = st.floats(0, 1)
@@ -46,7 +48,7 @@ def iid_speedup(alpha: float, k: int, draft_ratio: float) -> float:
     return float(iid_tokens_per_round(alpha, k)) / (k * draft_ratio + 1)
 
 
-def _counted(kept: tuple[int, ...], rounds: int = 100, **more) -> Measured:
+def _counted(kept: tuple[int, ...], rounds: int = 100, **more: Any) -> Measured:
     reached = sum([rounds, *kept[:-1]])
     known = Measured(
         source="draft → target", rounds=rounds, kept=kept, proposed=(rounds,) * len(kept), reached=(rounds, *kept[:-1]),
@@ -56,7 +58,7 @@ def _counted(kept: tuple[int, ...], rounds: int = 100, **more) -> Measured:
 
 
 @st.composite
-def measurements(draw) -> Measured:
+def measurements(draw: st.DrawFn) -> Measured:
     rounds = draw(st.integers(1, 500))
     kept = tuple(sorted(draw(st.lists(st.integers(0, rounds), min_size=1, max_size=16)), reverse=True))
     proposed = tuple(sorted((draw(st.integers(n, rounds)) for n in kept), reverse=True))
@@ -94,7 +96,9 @@ def test_theorem_3_8_by_hand() -> None:
 
 
 @given(st.floats(0.01, 1), ks, st.floats(0, 2))
-def test_without_network_and_with_free_verification_the_measured_formula_is_theorem_3_8(alpha, k, c) -> None:
+def test_without_network_and_with_free_verification_the_measured_formula_is_theorem_3_8(
+    alpha: float, k: int, c: float
+) -> None:
     known = by_hand(alpha, 50.0, 50 * c, [(16, 50.0)])
     costs = Costs(0.0, known.draft_ms)
     assert speedup(known, k, costs) == pytest.approx(iid_speedup(alpha, k, c))
@@ -153,7 +157,7 @@ def test_the_curve_is_linear_between_its_points_and_never_falls_behind_them() ->
 def test_points_that_are_close_are_averaged() -> None:
     assert VerifyCurve.of([(2, 90), (2, 110)])(2) == pytest.approx(100)
     curve = VerifyCurve.of([(0, 100), (0, 102), (1.2, 118), (1.21, 122)])
-    assert curve.points == ((0, 101), (pytest.approx(1.205), 120))
+    assert curve.points[0] == (0, 101) and curve.points[1] == pytest.approx((1.205, 120)) and len(curve.points) == 2
     assert curve(16) < 400
     assert [length for length, _ in VerifyCurve.of([(0.3, 1), (0, 1)]).points] == [0, 0.3]
 
@@ -168,13 +172,17 @@ def test_a_speed_up_worked_out_by_hand() -> None:
 
 
 @given(measurements(), ks, times, times, st.floats(0.01, 100), against)
-def test_a_slower_draft_is_never_faster(known, k, rtt, draft, more, way) -> None:
+def test_a_slower_draft_is_never_faster(
+    known: Measured, k: int, rtt: float, draft: float, more: float, way: Against
+) -> None:
     fast, slow = (speedup(known, k, Costs(rtt, ms), way) for ms in (draft, draft + more))
     assert slow < fast or (slow == fast and float(known.drafted_per_round(k)) < 1e-9)
 
 
 @given(measurements(), ks, times, times, against)
-def test_at_the_break_even_draft_speed_the_speed_up_is_one(known, k, rtt, draft, way) -> None:
+def test_at_the_break_even_draft_speed_the_speed_up_is_one(
+    known: Measured, k: int, rtt: float, draft: float, way: Against
+) -> None:
     found = break_even_draft_ms(known, k, Costs(rtt, draft), way)
     if found is None:
         assert speedup(known, k, Costs(rtt, 0.0), way) < 1 or float(known.drafted_per_round(k)) == 0
@@ -183,7 +191,7 @@ def test_at_the_break_even_draft_speed_the_speed_up_is_one(known, k, rtt, draft,
 
 
 @given(measurements(), ks, times, against)
-def test_at_the_break_even_round_trip_the_speed_up_is_one(known, k, draft, way) -> None:
+def test_at_the_break_even_round_trip_the_speed_up_is_one(known: Measured, k: int, draft: float, way: Against) -> None:
     found = break_even_rtt_ms(known, k, Costs(0.0, draft), way)
     if found is None:
         assert all(speedup(known, k, Costs(rtt, draft), way) < 1 for rtt in (0.0, 100.0, 1e6))
@@ -194,29 +202,32 @@ def test_at_the_break_even_round_trip_the_speed_up_is_one(known, k, draft, way) 
 
 
 @given(measurements(), ks, times, against)
-def test_round_trips_count_against_speculation_beside_streaming_and_for_it_beside_calls(known, k, draft, way) -> None:
+def test_round_trips_count_against_speculation_beside_streaming_and_for_it_beside_calls(
+    known: Measured, k: int, draft: float, way: Against
+) -> None:
     found = break_even_rtt_ms(known, k, Costs(0.0, draft), way)
     assume(found is not None and 1e-3 < found < 1e9)
+    assert found is not None
     near, far = (speedup(known, k, Costs(found * f, draft), way) for f in (0.5, 2.0))
     assert far < 1 < near if way == "streaming" else near < 1 < far
 
 
 @given(ks, times, times, against)
-def test_a_draft_that_is_never_right_is_slower(k, rtt, draft, way) -> None:
+def test_a_draft_that_is_never_right_is_slower(k: int, rtt: float, draft: float, way: Against) -> None:
     known = _counted((0,) * k)
     assert speedup(known, k, Costs(rtt, draft), way) < 1
     assert answer(known, Costs(rtt, draft), list(range(1, k + 1)), way).speculate is False
 
 
 @given(measurements(), ks)
-def test_far_away_the_gain_over_one_call_per_token_is_the_tokens_per_round(known, k) -> None:
+def test_far_away_the_gain_over_one_call_per_token_is_the_tokens_per_round(known: Measured, k: int) -> None:
     far = speedup(known, k, Costs(1e12, 10.0), "one call per token")
     assert far == pytest.approx(float(known.tokens_per_round(k)), rel=1e-6)
     assert speedup(known, k, Costs(1e12, 10.0), "streaming") < 1e-6
 
 
 @pytest.mark.parametrize("way", AGAINST)
-def test_the_maps_hold_the_speed_up_of_every_cell(way) -> None:
+def test_the_maps_hold_the_speed_up_of_every_cell(way: Against) -> None:
     known, costs = _counted((80, 40, 20, 10)), Costs(60.0, 10.0)
     rtts, drafts = [0.0, 50.0, 300.0], [0.0, 25.0]
     over_rtt, over_draft = (
@@ -235,7 +246,7 @@ def test_a_call_to_a_server_is_a_plain_token_with_the_network_included() -> None
 
 
 @given(measurements(), times, times, against)
-def test_a_position_pays_where_it_raises_the_speed_up(known, rtt, draft, way) -> None:
+def test_a_position_pays_where_it_raises_the_speed_up(known: Measured, rtt: float, draft: float, way: Against) -> None:
     costs = Costs(rtt, draft)
     steps = marginal(known, costs, KS, way)
     speed = [1.0, *speedups(known, costs, KS, way)]
@@ -255,7 +266,7 @@ def test_marginal_gains_worked_out_by_hand() -> None:
 
 
 @given(measurements(), times, times, against)
-def test_the_best_k_is_the_best(known, rtt, draft, way) -> None:
+def test_the_best_k_is_the_best(known: Measured, rtt: float, draft: float, way: Against) -> None:
     costs = Costs(rtt, draft)
     best = best_k(known, costs, KS)
     assert speedup(known, best, costs, way) >= max(speedups(known, costs, KS, way)) - 1e-12
@@ -270,20 +281,21 @@ def test_the_verdict_has_a_measured_k_and_mentions_a_better_extrapolated_one() -
 
 def test_the_interval_comes_from_the_rounds_and_holds_what_they_would_give_again() -> None:
     """1.8 tokens: a coin of 0.8, whose 95 % interval over 100 rounds is ± 1.96 · 0.4 / √99."""
-    low, high = _counted((80,)).tokens_interval(1)
-    assert (low, high) == pytest.approx((1.8 - 1.96 * 0.4 / 99**0.5, 1.8 + 1.96 * 0.4 / 99**0.5))
+    assert _counted((80,)).tokens_interval(1) == pytest.approx((1.8 - 1.96 * 0.4 / 99**0.5, 1.8 + 1.96 * 0.4 / 99**0.5))
     rng = np.random.default_rng(3)
     inside = 0
     for _ in range(400):
         accepted = (rng.random((200, 4)) < 0.7).cumprod(axis=1)
-        low, high = _counted(tuple(map(int, accepted.sum(axis=0))), rounds=200).tokens_interval(4)
+        interval = _counted(tuple(map(int, accepted.sum(axis=0))), rounds=200).tokens_interval(4)
+        assert interval is not None
+        low, high = interval
         inside += low <= float(iid_tokens_per_round(0.7, 4)) <= high
     assert inside / 400 > 0.9
 
 
 def test_an_interval_that_contains_1_is_no_answer() -> None:
     few = answer(_counted((3,), rounds=8), Costs(0.0, 24.0), [1])
-    assert few.interval[0] < 1 < few.interval[1] and few.speculate is None
+    assert few.interval is not None and few.interval[0] < 1 < few.interval[1] and few.speculate is None
     assert answer(by_hand(0.375, 100, 24, [(4, 140)]), Costs(0.0, 24.0), [1]).interval is None
 
 
@@ -313,7 +325,7 @@ def test_what_is_billed_by_hand() -> None:
 
 
 @pytest.mark.parametrize("bill", [replace(BILL, prompt_price=None), replace(BILL, output_price=None)])
-def test_without_a_price_nothing_is_known(bill) -> None:
+def test_without_a_price_nothing_is_known(bill: Bill) -> None:
     found = cost(_counted((100,)), 1, bill, "scoring")
     assert (found.streaming, found.per_call, found.speculative) == (None, None, None)
 
@@ -322,7 +334,7 @@ def test_a_price_of_0_is_a_price() -> None:
     assert cost(_counted((100,)), 1, Bill(0.0, 0.0, 100, 200), "scoring").speculative == 0
 
 
-def _story(**more) -> Story:
+def _story(**more: Any) -> Story:
     story = Story(**more)
     for kept in (4, 2, 0, 3, 1) * 8:
         story.round(list("abcd"), kept, "x")
@@ -345,6 +357,7 @@ def test_a_run_is_read_as_it_was_counted() -> None:
 def test_the_plan_of_a_run_at_its_own_k_is_the_run() -> None:
     state = _story().state()
     known = from_run(state)
+    assert known is not None
     assert speedup(known, 4, Costs(known.rtt_ms, known.draft_ms)) == pytest.approx(state.latest.speedup, rel=0.03)
 
 
@@ -357,7 +370,7 @@ def test_the_first_round_which_reads_the_prompt_is_in_no_time() -> None:
 def test_a_simulated_network_is_in_no_time_and_is_recorded() -> None:
     state = _story(baseline_tps=20.0, per_call_tps=5.0, network=(150.0, 0.0)).state()
     known = from_run(state)
-    assert known.rtt_ms == 150 and known.verify.points == ((0, 40), (4, 30))
+    assert known is not None and known.rtt_ms == 150 and known.verify.points == ((0, 40), (4, 30))
     assert known.per_call_ms is None and not known.network_included
     assert speedup(known, 4, Costs(150.0, 2.5)) == pytest.approx(state.latest.speedup, rel=0.03)
 
@@ -388,7 +401,7 @@ def test_rare_block_lengths_are_not_points_of_the_curve() -> None:
         Story().round([], 0, "a").round([], 0, "b").state(),
     ],
 )
-def test_a_run_without_baseline_acceptance_or_times_is_not_a_source(state) -> None:
+def test_a_run_without_baseline_acceptance_or_times_is_not_a_source(state: RunState) -> None:
     assert from_run(state) is None
 
 

@@ -21,6 +21,7 @@ from specviz.core.errors import RunError
 from specviz.core.pair import Pair
 from specviz.core.settings import Settings
 from specviz.core.wait import Wait
+from specviz.host.job import Job
 from specviz.host.models import ModelHost
 from specviz.ui.catalog import AppCatalog
 
@@ -169,8 +170,17 @@ def test_a_key_is_never_seen_in_a_failure_not_even_for_a_moment() -> None:
     assert watched.seen and all("sk-very-secret" not in f.message + f.remedy for f in watched.seen)
 
 
+class _Alone:
+    """A queue with nothing in it."""
+
+    def position(self, job: Job) -> int:
+        return 0
+
+    def withdraw(self, job: Job) -> None: ...
+
+
 def test_a_snapshot_shares_nothing_that_the_sweep_changes() -> None:
-    job = BenchJob(bench(), lambda _: 0)
+    job = BenchJob(bench(), _Alone())
     snapshot = job.snapshot()
     for name in ("trials", "failures", "left_out", "answers"):
         assert getattr(snapshot, name) is not getattr(job.bench, name), name

@@ -215,7 +215,7 @@ def test_a_saved_file_is_read_unchanged() -> None:
 
 def test_numbers_of_numpy_are_saved_as_numbers() -> None:
     run = trial(1, 0, tokens=11, rounds=5, accepted=6)
-    made = bench(dataclasses.replace(run, steady_ms=np.float64(100.0), tokens=np.int64(11)))
+    made = bench(dataclasses.replace(run, steady_ms=np.float64(100.0), tokens=np.int64(11)))  # type: ignore[arg-type]
     assert loads(dumps(made).encode()).trials == [run]
 
 

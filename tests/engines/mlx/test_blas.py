@@ -95,7 +95,7 @@ def test_a_library_is_used_only_if_it_multiplies_correctly() -> None:
 
 
 def test_without_a_candidate_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blas.sys, "platform", "linux")
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(blas, "_candidates", lambda: iter(()))
     monkeypatch.setattr(blas, "_in_global_scope", lambda symbol: False)
     monkeypatch.delenv("SPECVIZ_BLAS", raising=False)
@@ -105,5 +105,5 @@ def test_without_a_candidate_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_macos_has_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blas.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert blas._choose().fast

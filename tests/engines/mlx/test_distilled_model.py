@@ -82,13 +82,13 @@ def test_another_target_is_refused(draft: DistilledModel) -> None:
 
 def test_quantised_weights_are_read(folder: Path, tmp_path: Path) -> None:
     import mlx.core as mx
-    from mlx import nn
+    from mlx.nn.layers.quantized import quantize
     from mlx.utils import tree_flatten
     from mlx_lm.utils import load_model
 
     quantised = Path(shutil.copytree(folder, tmp_path / "draft"))
     model, config = load_model(folder)
-    nn.quantize(model, group_size=32, bits=8)
+    quantize(model, group_size=32, bits=8)
     mx.save_safetensors(str(quantised / "model.safetensors"), dict(tree_flatten(model.parameters())))
     (quantised / "config.json").write_text(json.dumps(config | {"quantization": {"group_size": 32, "bits": 8}}))
     rows = loading.load_draft(str(quantised)).scorer().score(CONTEXT, 3)

@@ -110,7 +110,7 @@ def test_every_cache_that_is_let_through_forgets_what_it_gives_back() -> None:
     def block(n: int, seed: int) -> Any:
         return mx.random.normal((1, 1, n, 64), key=mx.random.key(seed))
 
-    allowed = [kinds.KVCache(), kinds.QuantizedKVCache()]
+    allowed: list[Any] = [kinds.KVCache(), kinds.QuantizedKVCache()]
     check_rewindable([*allowed, kinds.CacheList(kinds.KVCache(), kinds.KVCache())], "model")
     for entry in allowed:
         entry.update_and_fetch(block(5, 1), block(5, 2))
