@@ -22,6 +22,9 @@ def main() -> int:
     process.on_signals(process.interrupt)
     try:
         return process.exit_code(cli.main())
+    except KeyboardInterrupt:  # before a command had begun, or when it had ended
+        process.say_stopped()
+        return process.exit_code(process.INTERRUPTED)
     finally:
         process.on_signals(process.end_at_once)
 

@@ -125,10 +125,14 @@ def interrupt(number: int, frame: FrameType | None = None) -> NoReturn:
 
 def end_at_once(number: int, frame: FrameType | None = None) -> NoReturn:
     """A handler: end the process without an exception, which could come at a place that cannot take one."""
-    # Not with print: the signal may have come while this thread prints to the same stream.
+    say_stopped()
+    os._exit(128 + number)
+
+
+def say_stopped() -> None:
+    """Say it on standard error, not with print: the signal may have come while this thread prints to that stream."""
     with suppress(OSError):
         os.write(2, b"stopped\n")
-    os._exit(128 + number)
 
 
 def on_lost_exception(lost: Any) -> None:

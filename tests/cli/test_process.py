@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from specviz.cli.terminal import COLOURS, painted
+from specviz.core import process
 from specviz.core.decoding import speculative
 from specviz.core.settings import Settings
 from specviz.record.trace import TraceWriter
@@ -148,3 +149,21 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     """As SIGHUP under `nohup`."""
     err, code = _signalled("signal.signal(number, signal.SIG_IGN)" + LOADING, signal.SIGHUP)
     assert code == 2 and "none.jsonl" in err and "stopped" not in err
+
+
+@pytest.mark.parametrize("moment", ["parser", "main"])
+def test_an_interrupt_before_a_command_has_begun_is_no_traceback(
+    moment: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from specviz import __main__, cli
+
+    def interrupted(*arguments: object) -> int:
+        process.interrupt(signal.SIGHUP)
+
+    before = process.on_signals(signal.SIG_DFL)
+    monkeypatch.setattr(cli, moment, interrupted)
+    try:
+        assert __main__.main() == 129
+    finally:
+        process.restore(before)
+    assert capfd.readouterr().err == "stopped\n"
