@@ -4,6 +4,12 @@ In a notebook or a script: `specviz.run("Explain why the sky is blue.")`, see `s
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specviz.api import Generation, run
+    from specviz.core.errors import SpecvizError
+    from specviz.core.settings import Settings
 
 __version__ = "0.3.0"
 __all__ = ["Generation", "Settings", "SpecvizError", "run"]

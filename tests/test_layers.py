@@ -101,7 +101,16 @@ def broken_arrows(module: str, source: str) -> list[str]:
     return broken
 
 
+def at_run_time(source: str) -> str:
+    """The source without what only type checkers import."""
+    tree = ast.parse(source)
+    tree.body = [n for n in tree.body if not (isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")]
+    return ast.unparse(tree)
+
+
 SOURCES = {module_of(p): p.read_text() for p in sorted(PACKAGE.rglob("*.py"))}
+# The package shows names of its API, and loads them at their first use.
+SOURCES["specviz"] = at_run_time(SOURCES["specviz"])
 
 
 @pytest.mark.parametrize("module", SOURCES)

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import specviz
-from specviz.cli import main
+from specviz import __main__
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -19,7 +19,7 @@ def test_the_version_is_the_one_of_the_changelog() -> None:
 
 def test_the_command_is_the_one_that_the_module_runs() -> None:
     module, _, name = PROJECT["project"]["scripts"]["specviz"].partition(":")
-    assert (module, name) == (main.__module__, main.__name__)
+    assert (module, name) == (__main__.__name__, __main__.main.__name__)
 
 
 def test_the_wheel_brings_the_page() -> None:

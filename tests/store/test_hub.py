@@ -105,6 +105,7 @@ def hub_error(name: str, status: int) -> Exception:
     [
         (lambda: ConnectionError("no route"), DownloadError, "Check the network"),
         (lambda: OSError(errno.ENOSPC, "No space left on device"), DownloadError, "HF_HOME"),
+        (lambda: PermissionError(errno.EACCES, "Permission denied", "/x/hub"), DownloadError, "/x/hub: Permission"),
         (lambda: hub_error("GatedRepoError", 403), UnknownModelError, "licence"),
         (lambda: hub_error("RepositoryNotFoundError", 404), UnknownModelError, "no repository"),
     ],
