@@ -6,13 +6,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import specviz
 from specviz.core.errors import RunError, SettingsError
 from specviz.core.events import Done, Event, Metrics, RunStarted
-from specviz.core.ports import Round
+from specviz.core.rounds import Round
 from specviz.core.wait import Progress
 from specviz.record import trace
 from specviz.targets.local import LocalTarget
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
 
 
-def toy(**settings: object) -> specviz.Generation:
+def toy(**settings: Any) -> specviz.Generation:
     return specviz.run("the model drafts", target="toy", draft="toy", **({"k": 3, "max_tokens": 20} | settings))
 
 
