@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specviz.core import baseline, decoding
+from specviz.core.decoding import autoregressive
 from specviz.core.errors import RefusedError, RunError, StoppedError
 from specviz.core.pair import Pair
 from specviz.core.ports import Arrival
@@ -280,7 +281,7 @@ class Busy(FixedScorer):
 
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> Busy:
-    model, real = Busy(1 / 5.6), baseline.autoregressive
+    model, real = Busy(1 / 5.6), autoregressive
     monkeypatch.setattr(baseline, "autoregressive", lambda *a, **kw: real(*a, **kw, clock=lambda: model.now))
     return model
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from specviz.engines.chat_templates import Format, chatml, format_of, harmony, llama3
-from specviz.engines.tokenizer import ModelTokenizer
+from specviz.engines.chat_templates import chatml, format_of, harmony, llama3
+from specviz.engines.tokenizer import Format, ModelTokenizer
 from specviz.store import store
 
 

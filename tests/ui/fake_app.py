@@ -2,10 +2,12 @@
 
 import sys
 from pathlib import Path
+from typing import cast
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from specviz.ui import live  # noqa: E402
+from specviz.ui.catalog import Catalog  # noqa: E402
 from tests.ui.fakes import FakeCatalog  # noqa: E402
 
-live.show(FakeCatalog())
+live.show(cast(Catalog, FakeCatalog()))

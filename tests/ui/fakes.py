@@ -15,6 +15,7 @@ from specviz.core.errors import PromptError, UnknownModelError
 from specviz.core.events import Done, DraftToken, Error, Event, FinishReason, Metrics, VerifyResult
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress
+from specviz.host.job import Phase
 from specviz.host.trial import TrialOutcome, Tried
 from specviz.record import trace
 from specviz.record.pace import Pace
@@ -94,7 +95,7 @@ SCENES: dict[str, Callable[[], Story]] = {
     "remote fails at once": lambda: _remote(0).failed("The server refused the key.", "Check the key."),
     **{f"empty: {reason}": partial(_empty, reason) for reason in get_args(FinishReason)},
 }
-WAITS: dict[str, tuple[str, Progress | None]] = {
+WAITS: dict[str, tuple[Phase, Progress | None]] = {
     "queued": ("queued", None),
     "downloading": ("loading", Progress("Downloading SmolLM2-135M-Instruct", 37_400_000, 92_871_040, "bytes")),
     "loading": ("loading", Progress("Loading SmolLM2-135M-Instruct")),
@@ -117,6 +118,8 @@ class FakeRun:
     """Computes `per_drain` events each time it is drained, and shows of them what its pace allows."""
 
     full = False
+    phase: Phase
+    progress: Progress | None
 
     def __init__(self, settings: Settings, prompt: str) -> None:
         self.id = f"fake-{id(self)}"

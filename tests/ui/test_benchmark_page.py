@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import streamlit as st
@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from specviz.bench.sweep.results import read
 from specviz.core.settings import Settings
+from specviz.host.run import Run
 from specviz.ui import session
 from tests.ui.fakes import FakeRun
 
@@ -56,7 +57,7 @@ def _small(page: AppTest) -> None:
 
 def test_a_run_goes_on_while_this_page_is_looked_at(page: AppTest) -> None:
     run = FakeRun(Settings(target="toy", draft="toy"), "endless")
-    session.of(page.session_state["visit"]).run = run
+    session.of(page.session_state["visit"]).run = cast(Run, run)
     page.run()
     rounds = len(run.state.rounds)
     page.run()

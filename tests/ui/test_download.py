@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import streamlit as st
 
 from specviz.ui.parts import download
 
@@ -12,7 +13,7 @@ from specviz.ui.parts import download
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     held: dict[str, Any] = {}
-    monkeypatch.setattr(download.st, "session_state", held)
+    monkeypatch.setattr(st, "session_state", held)
     return held
 
 
@@ -20,7 +21,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     monkeypatch.setattr(download, "_download", lambda *, data, **_: messages.append(data))
-    monkeypatch.setattr(download.st, "fragment", lambda draw: draw)
+    monkeypatch.setattr(st, "fragment", lambda draw: draw)
     return messages
 
 

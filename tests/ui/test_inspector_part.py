@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,7 +13,7 @@ from specviz.views.selection import Selection
 from tests.ui.test_live_page import _components, _page, _run, _until_done, _visit
 
 
-def _chosen(page: AppTest, node_id: int | None) -> dict:
+def _chosen(page: AppTest, node_id: int | None) -> dict[str, Any]:
     """The choice after a click, and the message that answers it."""
     visit = _visit(page)
     visit.view.selection = Selection(visit.run.id, node_id, visit.view.selection.at + 1)

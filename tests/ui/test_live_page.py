@@ -6,6 +6,7 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.elements.lib import policies
@@ -65,11 +66,11 @@ def _said(page: AppTest) -> str:
     return "\n".join(m.value for m in [*page.markdown, *page.caption])
 
 
-def _components(page: AppTest) -> dict[str, dict]:
+def _components(page: AppTest) -> dict[str, dict[str, Any]]:
     """Component name → the data it was sent last."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
 
-    def walk(block) -> None:
+    def walk(block: Any) -> None:
         for child in block.children.values():
             if hasattr(child, "children"):
                 walk(child)
@@ -80,7 +81,7 @@ def _components(page: AppTest) -> dict[str, dict]:
     return found
 
 
-def _charts(page: AppTest) -> dict[str, dict]:
+def _charts(page: AppTest) -> dict[str, dict[str, Any]]:
     """Name → the chart as it was sent last, of both places."""
     sent = [json.loads(c.proto.json) for c in page.get("bidi_component") if c.proto.component_name == "specviz_charts"]
     return {item["name"]: item["figure"] for message in sent for item in message["items"]}
@@ -387,7 +388,7 @@ def test_labels_of_choices_stay_when_a_model_has_arrived(monkeypatch: pytest.Mon
 def test_an_example_fills_the_prompt() -> None:
     page = _page()
     page.button_group(key="example").set_value("Code").run()
-    assert "class Stack" in page.text_area(key="prompt").value
+    assert "class Stack" in (page.text_area(key="prompt").value or "")
 
 
 def test_polled_components_are_sent_deltas_and_hostile_text_as_data() -> None:

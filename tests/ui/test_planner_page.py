@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from streamlit.elements.lib import policies
@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from specviz.bench.sweep.results import dumps
 from specviz.core.settings import Settings
+from specviz.host.run import Run
 from tests.bench.planning.test_sources import _bench, _prediction
 from tests.ui.fakes import NAME, FakeRun
 from tests.ui.test_live_page import PATIENCE_S, ROOT, _components, _said, _visit
@@ -31,14 +32,14 @@ def _after(page: AppTest, scene: str) -> AppTest:
     run = FakeRun(Settings(target="toy", draft="toy"), scene)
     while not run.done and run.drain():
         pass
-    _visit(page).run = run
+    _visit(page).run = cast(Run, run)
     page.run()
     assert not page.exception
     return page
 
 
 def _verdict(page: AppTest) -> str:
-    return next(e.value for e in [*page.success, *page.warning, *page.info]).replace("\\", "")
+    return str(next(e.value for e in [*page.success, *page.warning, *page.info])).replace("\\", "")
 
 
 def _cards(page: AppTest) -> dict[str, str]:
@@ -70,7 +71,7 @@ def test_an_empty_page_begins_by_hand_and_says_how_to_get_a_measurement() -> Non
 def test_the_first_values_are_those_that_were_measured() -> None:
     page = _planner()
     assert page.slider(key="planner_plain").value == 89
-    passes = [page.slider(key=f"planner_{key}").value * 89 for key in ("of_5", "of_17")]
+    passes = [cast(float, page.slider(key=f"planner_{key}").value) * 89 for key in ("of_5", "of_17")]
     assert passes == pytest.approx([127, 180], abs=0.5)
 
 
@@ -192,7 +193,7 @@ def test_a_hostile_name_is_text() -> None:
 def test_a_run_that_goes_on_is_kept_alive_and_its_numbers_so_far_are_shown() -> None:
     page = _planner()
     run = FakeRun(Settings(target="toy", draft="toy"), "endless")
-    _visit(page).run = run
+    _visit(page).run = cast(Run, run)
     for _ in range(20):
         page.run()
     rounds = len(run.state.rounds)

@@ -39,7 +39,7 @@ def _polls_of(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[float
 
 
 def _said(page: AppTest) -> str:
-    return _components(page)["specviz_status"]["text"]
+    return str(_components(page)["specviz_status"]["text"])
 
 
 def test_before_a_run_begins_only_the_wait_is_polled(polls: list[float]) -> None:
@@ -83,6 +83,7 @@ def test_a_slow_target_is_polled_half_as_often_until_stop(
 ) -> None:
     page = _run(_page(), "talk")
     run = _visit(page).run
+    assert run and run.state.started
     run.state.started = replace(run.state.started, baseline_tps=plain_tps)
     polls.clear()
     page.run()

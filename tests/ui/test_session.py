@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from typing import cast
 from unittest.mock import Mock
 
 import pytest
@@ -8,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from specviz.core.errors import PromptError
 from specviz.core.settings import Settings
+from specviz.host.models import ModelHost
 from specviz.ui import page, session
 from specviz.ui.parts import assets, libraries
 from specviz.ui.session import Visit
@@ -18,7 +20,7 @@ PATIENCE_S = 10.0
 
 def _visit() -> Visit:
     visit = Visit()
-    visit.start(FakeHost(), Settings(), "endless")
+    visit.start(cast(ModelHost, FakeHost()), Settings(), "endless")
     return visit
 
 
@@ -104,7 +106,7 @@ def test_only_a_visit_that_was_left_within_the_grace_is_handed_over() -> None:
 def test_a_new_run_stops_the_one_before_and_is_drawn_from_nothing() -> None:
     visit = _visit()
     before, view = visit.run, visit.view
-    visit.start(FakeHost(), Settings(), "talk")
+    visit.start(cast(ModelHost, FakeHost()), Settings(), "talk")
     assert before.stops == 1 and visit.run is not before and visit.view is not view
 
 
@@ -112,7 +114,7 @@ def test_a_refused_start_changes_nothing() -> None:
     visit = _visit()
     before = visit.run
     with pytest.raises(PromptError):
-        visit.start(FakeHost(), Settings(), " ")
+        visit.start(cast(ModelHost, FakeHost()), Settings(), " ")
     assert visit.run is before and before.stops == 0
 
 

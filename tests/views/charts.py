@@ -16,10 +16,12 @@ def drawn(chart: Chart) -> go.Figure:
     return go.Figure(data["data"], data["layout"])
 
 
-def texts(chart: Chart) -> list[str]:
+def texts(chart: Chart | None) -> list[str]:
+    assert chart is not None
     return [a["text"] for a in chart.layout["annotations"]]
 
 
-def traces(chart: Chart) -> dict[str, dict[str, Any]]:
+def traces(chart: Chart | None) -> dict[str, dict[str, Any]]:
     """Name → trace."""
+    assert chart is not None
     return {trace["name"]: trace for trace in chart.data}

@@ -12,6 +12,7 @@ from specviz.core.events import (
     Event,
     FinishReason,
     RunStarted,
+    Setting,
     TimeSplit,
     VerifyResult,
     Way,
@@ -23,7 +24,7 @@ from specviz.core.tally import Tally
 from specviz.record.state import RunState
 
 #: What decides in a story, unless it is a server's.
-TERMS = {"rule": "probabilistic", "temperature": 0.8}
+TERMS: dict[str, Setting] = {"rule": "probabilistic", "temperature": 0.8}
 EXACT = Guarantee("EXACT", "Rejection sampling: every token is distributed as the target's own.")
 
 

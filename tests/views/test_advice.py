@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.core.events import TimeSplit
+from specviz.core.events import TimeSplit, Way
 from specviz.core.tally import Tally
 from specviz.record.state import RunState
 from specviz.views.advice import ROUNDS_FOR_K, advice, best_k, wasted_drafts, what_is_slow
@@ -12,8 +12,8 @@ from tests.views.scripted import Story
 
 
 def _run(
-    k: int, accepted: list[int], split: TimeSplit, *, rounds: int = 40, baseline_tps: float | None = 20.0, way=None,
-    per_call_tps: float | None = None,
+    k: int, accepted: list[int], split: TimeSplit, *, rounds: int = 40, baseline_tps: float | None = 20.0,
+    way: Way | None = None, per_call_tps: float | None = None,
 ) -> RunState:  # fmt: skip
     """Rounds of K drafts with these acceptances in turn, each of which took `split`."""
     story = Story(baseline_tps, way=way, per_call_tps=per_call_tps)
@@ -107,7 +107,9 @@ def test_what_makes_a_run_slow_is_named_with_its_share() -> None:
     st.integers(1, 16).flatmap(lambda k: st.tuples(st.just(k), st.lists(st.integers(0, k), min_size=1, max_size=9))),
     st.floats(0, 500), st.floats(0.1, 500), st.one_of(st.none(), st.floats(0.5, 500)),
 )  # fmt: skip
-def test_the_advised_k_is_one_that_was_measured_and_never_slower(run, draft, target, baseline):
+def test_the_advised_k_is_one_that_was_measured_and_never_slower(
+    run: tuple[int, list[int]], draft: float, target: float, baseline: float | None
+) -> None:
     k, accepted = run
     state = _run(k, accepted, _split(draft, target), rounds=ROUNDS_FOR_K, baseline_tps=baseline)
     estimate = best_k(state)

@@ -15,6 +15,7 @@ from specviz.core.settings import Settings
 from specviz.views.benchmark import figures
 from specviz.views.benchmark.charts import NAMES, charts_of
 from specviz.views.benchmark.table import duration, records
+from specviz.views.palette import BAD, GOOD
 from tests.bench.sweep.test_rows import trial
 
 HOSTILE = 'model:<img src=x onerror=alert(1)>%{x}"&'
@@ -54,7 +55,7 @@ def test_bars_are_ranked_with_their_intervals_and_judged_by_them() -> None:
     (bars,) = fast.data
     assert bars["x"] == sorted(bars["x"]) and len(bars["x"]) == 4
     assert all(v >= 0 for side in ("array", "arrayminus") for v in bars["error_x"][side])
-    assert set(bars["marker"]["color"]) == {figures.GOOD} and set(slow.data[0]["marker"]["color"]) == {figures.BAD}
+    assert set(bars["marker"]["color"]) == {GOOD} and set(slow.data[0]["marker"]["color"]) == {BAD}
     assert fast.layout["shapes"][0]["x0"] == 1
 
 

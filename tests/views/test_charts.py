@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from specviz.record.state import RunState
 from specviz.views import charts
 from specviz.views.charts import CHARTS, ChartsView
+from specviz.views.feed import Delta
 from tests.views.charts import traces
 from tests.views.scripted import Story
 
 
-def _names(delta) -> list[str]:
+def _names(delta: Delta) -> list[str]:
     return [item["name"] for item in delta["items"]]
 
 
@@ -73,7 +74,7 @@ def test_another_run_starts_afresh() -> None:
         max_size=30,
     )
 )
-def test_the_bars_equal_the_events(rounds: list[tuple[int, int]]):
+def test_the_bars_equal_the_events(rounds: list[tuple[int, int]]) -> None:
     """For any run, the charts show the numbers of its events."""
     story = Story(way="prefixes", billed=(40, 4))
     for k, accepted in rounds:

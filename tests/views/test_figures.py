@@ -1,13 +1,15 @@
 """Each chart over a scripted run, checked by hand."""
 
 import dataclasses
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 
-from specviz.core.events import TimeSplit
+from specviz.core.events import Metrics, RunStarted, TimeSplit
 from specviz.record.state import RunState
 from specviz.views import figures
-from specviz.views.figures.frame import WINDOW
+from specviz.views.figures.frame import WINDOW, Chart
 from specviz.views.palette import BAD, GOOD, LOOKS, MIDDLING, NEUTRAL
 from tests.views.charts import drawn, texts, traces
 from tests.views.scripted import Story
@@ -18,7 +20,9 @@ EVERY = (
 )  # fmt: skip
 
 
-def _remote(baseline_tps: float | None = 20.0, per_call_tps: float | None = 8.0, billed=(50, 3)) -> RunState:
+def _remote(
+    baseline_tps: float | None = 20.0, per_call_tps: float | None = 8.0, billed: tuple[int, int] | None = (50, 3)
+) -> RunState:
     story = Story(baseline_tps, way="scoring", per_call_tps=per_call_tps, billed=billed)
     return story.round(["a"], 1, "b").round(["a"], 1, "b").state()
 
@@ -27,7 +31,9 @@ def _remote(baseline_tps: float | None = 20.0, per_call_tps: float | None = 8.0,
 @pytest.mark.parametrize(
     "state", [RunState(), Story().state(), Story().round([], 0, "a").state(), _remote(), _remote(None, None, None)]
 )
-def test_every_chart_is_one_that_plotly_takes_and_has_a_title_and_words(draw, state):
+def test_every_chart_is_one_that_plotly_takes_and_has_a_title_and_words(
+    draw: Callable[[RunState], Chart | None], state: RunState
+) -> None:
     chart = draw(state)
     if chart is None:
         assert draw is figures.billed_bars
@@ -41,7 +47,7 @@ def test_every_chart_is_one_that_plotly_takes_and_has_a_title_and_words(draw, st
     ("rate", "colour"),
     [(None, NEUTRAL), (0.0, BAD), (0.499, BAD), (0.5, MIDDLING), (0.75, MIDDLING), (0.76, GOOD), (1.0, GOOD)],
 )
-def test_the_gauge_is_red_below_50_yellow_to_75_green_above(rate, colour):
+def test_the_gauge_is_red_below_50_yellow_to_75_green_above(rate: float | None, colour: str) -> None:
     assert figures.acceptance_band(rate)[0] == colour
 
 
@@ -89,7 +95,7 @@ def test_a_position_that_no_draft_reached_is_na_and_not_zero() -> None:
 
 def test_every_position_of_the_block_has_a_place_from_the_start() -> None:
     story = Story()
-    story.events[0] = dataclasses.replace(story.events[0], settings={"k": 8})
+    story.events[0] = dataclasses.replace(cast(RunStarted, story.events[0]), settings={"k": 8})
     chart = figures.position_bars(story.round(["a", "b"], 1, "x").state())
     assert chart.data[0]["x"] == list(range(1, 9))
     assert texts(chart) == ["n/a"] * 6, "bars without a number of their own, but for those that are missing"
@@ -157,7 +163,7 @@ def test_a_remote_run_is_compared_with_both_baselines() -> None:
 
 def test_a_simulated_network_has_both_baselines_too() -> None:
     story = Story(baseline_tps=20.0, per_call_tps=8.0).round(["a"], 1, "b").round(["a"], 1, "b")
-    story.events[0] = dataclasses.replace(story.events[0], simulated_rtt_ms=50.0)
+    story.events[0] = dataclasses.replace(cast(RunStarted, story.events[0]), simulated_rtt_ms=50.0)
     bars = figures.speed_bars(story.state()).data[0]
     assert bars["y"] == ["one call per token", "plain decoding<br>without the network", "speculative"]
     assert bars["x"] == [8.0, 20.0, pytest.approx(40.0)]
@@ -176,7 +182,9 @@ def test_the_speed_of_each_round_stands_beside_the_rate_so_far_and_the_baselines
 
 def test_a_round_that_took_no_time_has_no_speed() -> None:
     story = Story().round(["a"], 1, "b").round(["a"], 1, "b")
-    state = RunState().apply_all([*story.events[:-1], dataclasses.replace(story.events[-1], split=TimeSplit())])
+    state = RunState().apply_all(
+        [*story.events[:-1], dataclasses.replace(cast(Metrics, story.events[-1]), split=TimeSplit())]
+    )
     assert traces(figures.speed_lines(state))["each round"]["y"] == [None]
 
 
@@ -202,14 +210,14 @@ def test_an_undivided_call_is_one_part_and_unknown_parts_are_not_zero() -> None:
 
 def test_waiting_for_a_busy_server_is_not_called_network() -> None:
     story = Story(way="scoring").round(["a"], 1, "b")
-    waited = dataclasses.replace(story.events[-1], split=TimeSplit(50.0, 10.0, 5.0, 15.0, 10.0, 6.0))
+    waited = dataclasses.replace(cast(Metrics, story.events[-1]), split=TimeSplit(50.0, 10.0, 5.0, 15.0, 10.0, 6.0))
     bars = traces(figures.latency_bars(RunState().apply_all([waited])))
     assert (bars["network"]["y"], bars["waiting"]["y"]) == ([5.0], [15.0])
 
 
 def test_a_part_that_is_known_of_some_rounds_only_is_missing_in_the_others() -> None:
     story = Story(way="scoring").round(["a"], 1, "b")
-    told = dataclasses.replace(story.events[-1], split=TimeSplit(50.0, 10.0, 5.0, None, 25.0, 6.0))
+    told = dataclasses.replace(cast(Metrics, story.events[-1]), split=TimeSplit(50.0, 10.0, 5.0, None, 25.0, 6.0))
     story.round(["a"], 1, "b")
     bars = traces(figures.latency_bars(RunState().apply_all([told, story.events[-1]])))
     assert (bars["network"]["y"], bars["server call"]["y"]) == ([5.0, None], [0.0, 30.0])
@@ -249,7 +257,7 @@ def test_a_name_is_shown_letter_by_letter() -> None:
 
 def test_names_of_models_reach_a_chart_only_as_plain_text() -> None:
     story = Story().round(["a"], 1, "b").round(["a"], 1, "b")
-    story.events[0] = dataclasses.replace(story.events[0], target=HOSTILE, draft=HOSTILE)
+    story.events[0] = dataclasses.replace(cast(RunStarted, story.events[0]), target=HOSTILE, draft=HOSTILE)
     for draw in EVERY:
         chart = draw(story.state())
         assert "<img" not in str(chart) and "<a " not in str(chart) and "\u202e" not in str(chart)

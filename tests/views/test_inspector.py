@@ -42,7 +42,8 @@ P, Q = [0.4, 0.35, 0.25], [0.1, 0.1, 0.8]
 class Copies:
     """Always copies one token: its q is one-hot, as that of a lookup is."""
 
-    name, max_context = "copies", None
+    name = "copies"
+    max_context: int | None = None
 
     def __init__(self, token_id: int) -> None:
         self._token_id = token_id
@@ -535,8 +536,13 @@ def test_a_detail_is_sent_once_and_again_when_it_changes() -> None:
 
 
 def test_a_poll_makes_a_detail_only_when_it_may_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    monkeypatch.setattr(inspector, "detail", lambda state, i: made.append(i) or detail(state, i))
+    made: list[int] = []
+
+    def counted(state: RunState, i: int) -> dict[str, Any]:
+        made.append(i)
+        return detail(state, i)
+
+    monkeypatch.setattr(inspector, "detail", counted)
     view, state, have = InspectorView(), RunState(), 0
     settings = Settings(temperature=1.0, max_tokens=200)
     for event in speculative(fixed_draft(Q), fixed_target(P), [0], settings, seed=0):

@@ -1,15 +1,17 @@
 """The Planner's charts, numbers and sentences over scripted measurements."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from specviz.bench.planning.inputs import Measured, by_hand
-from specviz.bench.planning.model import Bill, Costs, answer, break_even_map, marginal, speedup, speedups
+from specviz.bench.planning.model import Against, Bill, Costs, answer, break_even_map, marginal, speedup, speedups
 from specviz.core.cost_model import VerifyCurve
 from specviz.record.state import RunState
 from specviz.views import planner
+from specviz.views.figures.frame import Chart
 from specviz.views.planner import sentences
 from specviz.views.planner.frame import KS
 from specviz.views.planner.numbers import bill_cards, main_cards, table
@@ -35,7 +37,7 @@ HAND = by_hand(0.6, 89.0, 5.0, [(4, 127.0), (16, 180.0)])
 NEAR = Costs(0.0, 10.0)
 
 
-def _verdict(measured: Measured, costs: Costs = NEAR, against: str = "streaming") -> str:
+def _verdict(measured: Measured, costs: Costs = NEAR, against: Against = "streaming") -> str:
     found = answer(measured, costs, KS, against)
     return sentences.verdict(found, against) + " " + sentences.what_would_change_it(found)
 
@@ -45,7 +47,9 @@ def _verdict(measured: Measured, costs: Costs = NEAR, against: str = "streaming"
 @pytest.mark.parametrize(
     "measured", [GOOD, USELESS, HAND, replace(GOOD, network_included=True), replace(GOOD, rtt_ms=450.0, draft_ms=0.0)]
 )
-def test_every_chart_is_one_that_plotly_takes_and_has_a_title_and_words(draw, measured, against) -> None:
+def test_every_chart_is_one_that_plotly_takes_and_has_a_title_and_words(
+    draw: Callable[[Measured, Costs, Against], Chart], measured: Measured, against: Against
+) -> None:
     for costs in (NEAR, Costs(300.0, 0.0), Costs(37.0, 500.0)):
         chart = draw(measured, costs, against)
         drawn(chart)
@@ -90,7 +94,9 @@ def test_a_far_run_stretches_the_map_to_where_it_was_measured() -> None:
 
 
 @pytest.mark.parametrize(("plain", "draft", "ceiling"), [(89, 5, 100), (100, 10, 100), (0.3, 0.13, 0.3), (20, 40, 100)])
-def test_the_map_reaches_to_drafts_as_slow_as_the_target_or_twice_as_slow_as_measured(plain, draft, ceiling) -> None:
+def test_the_map_reaches_to_drafts_as_slow_as_the_target_or_twice_as_slow_as_measured(
+    plain: float, draft: float, ceiling: float
+) -> None:
     assert planner.draft_ceiling(replace(GOOD, plain_ms=plain, draft_ms=draft)) == pytest.approx(ceiling)
 
 
@@ -139,7 +145,7 @@ def test_the_verdict_says_what_would_change_it() -> None:
 
 
 @pytest.mark.parametrize("against", AGAINST)
-def test_the_answer_changes_where_it_says(against) -> None:
+def test_the_answer_changes_where_it_says(against: Against) -> None:
     """Slightly below and above the values in the sentence, the verdicts differ."""
     for costs in (Costs(40.0, 5.0), Costs(200.0, 5.0), Costs(30.0, 60.0), Costs(10.0, 100.0)):
         found = answer(HAND, costs, KS, against)
@@ -173,7 +179,7 @@ def test_the_error_of_the_formula_is_stated() -> None:
 
 
 def test_the_limits_of_the_numbers_are_stated() -> None:
-    def told(measured: Measured, costs: Costs = NEAR, against: str = "streaming") -> str:
+    def told(measured: Measured, costs: Costs = NEAR, against: Against = "streaming") -> str:
         return " ".join(sentences.warnings(measured, costs, against))
 
     assert told(GOOD) == ""
@@ -202,7 +208,7 @@ def test_without_prices_the_bill_is_na_and_with_them_it_is_compared() -> None:
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "n/a"), (0.0, "0.00"), (0.00123, "0.00123"), (12.345, "12.35")])
-def test_prices_keep_the_digits_that_they_need(value, text) -> None:
+def test_prices_keep_the_digits_that_they_need(value: float | None, text: str) -> None:
     assert sentences.price(value) == text
 
 
@@ -223,7 +229,7 @@ def test_the_table_has_a_row_per_k_and_says_where_it_is_from() -> None:
         (Story().round(["a"], 1, "b").round(["a"], 1, "b").state(), ""),
     ],
 )
-def test_a_run_that_cannot_be_planned_from_says_what_it_lacks(state, said) -> None:
+def test_a_run_that_cannot_be_planned_from_says_what_it_lacks(state: RunState, said: str) -> None:
     assert said in sentences.run_lacks(state) and bool(said) == bool(sentences.run_lacks(state))
 
 
@@ -234,5 +240,5 @@ def test_spans() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [(0.0, "0 ms"), (43.86, "43.9 ms"), (1234.5, "1,234 ms"), (1e300, "1e+300 ms")]
 )
-def test_milliseconds_stay_short(value, text) -> None:
+def test_milliseconds_stay_short(value: float, text: str) -> None:
     assert sentences.ms(value) == text

@@ -1,9 +1,11 @@
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
+from specviz.core.events import RunStarted, Way
 from specviz.core.guarantee import Guarantee
-from specviz.core.settings import Settings
+from specviz.core.settings import RuleName, Settings
 from specviz.record.state import RunState
 from specviz.views import summary
 from specviz.views.welcome import welcome_html
@@ -72,7 +74,7 @@ def test_billed_tokens_are_summed_and_never_zero_where_the_server_does_not_count
         ("scoring", "threshold", 0.7, "threshold τ = 0.3"),
     ],
 )
-def test_the_rule_in_force_is_named(way, rule, temperature, said):
+def test_the_rule_in_force_is_named(way: Way | None, rule: RuleName, temperature: float, said: str) -> None:
     """Keeping matches of own draws has another acceptance rate than rejection sampling (mlx-lm PR#1709)."""
     assert summary.rule_in_force(Settings(rule=rule, temperature=temperature), Story(way=way).state()) == said
 
@@ -110,7 +112,7 @@ def test_nothing_is_zero_before_it_is_known() -> None:
         (Guarantee("UNKNOWN", ""), ("gray", "UNKNOWN")),
     ],
 )
-def test_the_badge_of_every_guarantee(guarantee, badge):
+def test_the_badge_of_every_guarantee(guarantee: Guarantee | None, badge: tuple[str, str]) -> None:
     assert summary.badge(guarantee) == badge
 
 
@@ -133,7 +135,7 @@ def test_the_colours_are_explained_before_the_first_run() -> None:
         (None, None, "measured in this session."),
     ],
 )
-def test_the_age_of_a_baseline_is_said(age_s, way, said):
+def test_the_age_of_a_baseline_is_said(age_s: float | None, way: Way | None, said: str) -> None:
     story = Story(way=way).round([" a"], 1, " b")
-    story.events[0] = replace(story.events[0], baseline_age_s=age_s)
+    story.events[0] = replace(cast(RunStarted, story.events[0]), baseline_age_s=age_s)
     assert said in summary.speedup(RunState().apply_all(story.events)).help

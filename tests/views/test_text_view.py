@@ -1,5 +1,6 @@
 import json
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ def _story(*tokens: str | bytes | Special) -> Story:
     return story
 
 
-def _items(state: RunState, base: int = 0) -> list[dict]:
+def _items(state: RunState, base: int = 0) -> list[dict[str, Any]]:
     return text.delta(state, "r", base)["items"]
 
 
@@ -85,7 +86,7 @@ def test_hostile_tokens_are_data() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=4), max_size=30), st.lists(st.integers(0, 30), max_size=6))
-def test_deltas_add_up_to_the_whole_and_lose_no_token(pieces, cuts):
+def test_deltas_add_up_to_the_whole_and_lose_no_token(pieces: list[bytes], cuts: list[int]) -> None:
     data = b"".join(pieces).decode("utf-8", "ignore").encode()
     at, tokens = 0, []
     for piece in pieces:
@@ -93,7 +94,8 @@ def test_deltas_add_up_to_the_whole_and_lose_no_token(pieces, cuts):
             tokens.append(chunk)
             at += len(piece)
     events = _story(*tokens).done().events
-    state, base, items = RunState(), 0, []
+    state, base = RunState(), 0
+    items: list[dict[str, Any]] = []
     for start, end in pairwise([0, *sorted(3 * cut for cut in cuts), len(events)]):
         state.apply_all(events[start:end])
         delta = text.delta(state, "r", base)

@@ -2,13 +2,14 @@ import json
 import random
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.record.state import EMITTED, RunState
+from specviz.record.state import EMITTED, Node, RunState
 from specviz.views.palette import LOOKS
-from specviz.views.tree import NODE_FACTS, ROUND_FACTS, TreeView, network_options, node_size, strength
+from specviz.views.tree import NODE_FACTS, ROUND_FACTS, TreeDelta, TreeView, network_options, node_size, strength
 from tests.ui.fakes import HOSTILE
 from tests.views.scripted import Story
 
@@ -16,11 +17,11 @@ _BIG = 2000
 _POLL_BYTES = 5_000
 
 
-def _nodes(delta):
+def _nodes(delta: TreeDelta) -> list[dict[str, Any]]:
     return [dict(zip(NODE_FACTS, row, strict=True)) for row in delta["items"]]
 
 
-def _rounds(delta):
+def _rounds(delta: TreeDelta) -> dict[int, dict[str, Any]]:
     return {row[0]: dict(zip(ROUND_FACTS, row, strict=True)) for row in delta["rounds"]}
 
 
@@ -45,9 +46,9 @@ def test_the_text_is_the_spine_and_dropped_tokens_are_below_it() -> None:
 
 @settings(deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 16), st.integers(1, 40))
-def test_no_two_nodes_share_a_place_however_the_events_arrive(seed, k, batch):
+def test_no_two_nodes_share_a_place_however_the_events_arrive(seed: int, k: int, batch: int) -> None:
     story, view, state, base = _long_story(seed, 30, k), TreeView(), RunState(), 0
-    places = {}
+    places: dict[int, tuple[int, int]] = {}
     for start in range(0, len(story.events), batch):
         state.apply_all(story.events[start : start + batch])
         delta = view.delta(state, "r", base)
@@ -59,9 +60,9 @@ def test_no_two_nodes_share_a_place_however_the_events_arrive(seed, k, batch):
 
 @settings(deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 8), st.integers(1, 40))
-def test_bands_of_rounds_lie_side_by_side_and_count_as_the_trace_does(seed, k, batch):
+def test_bands_of_rounds_lie_side_by_side_and_count_as_the_trace_does(seed: int, k: int, batch: int) -> None:
     story, view, state, base = _long_story(seed, 25, k), TreeView(), RunState(), 0
-    rounds = {}
+    rounds: dict[int, dict[str, Any]] = {}
     for start in range(0, len(story.events), batch):
         state.apply_all(story.events[start : start + batch])
         delta = view.delta(state, "r", base)
@@ -105,10 +106,10 @@ def test_a_delta_costs_what_changed_and_not_the_tree() -> None:
     before = len(story.events)
     story.round([" a", " b", " c", " d"], 2, " e")
     state.apply_all(story.events[before:])
-    reads = []
+    reads: list[Any] = []
 
-    class Watched(list):
-        def __getitem__(self, at):
+    class Watched(list[Node]):
+        def __getitem__(self, at: Any) -> Any:
             reads.append(at)
             return super().__getitem__(at)
 

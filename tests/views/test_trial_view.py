@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ SCORES = Findings(
 WRITES = Findings(model="m")
 
 
-def _trial(**given: object) -> TrialOutcome:
+def _trial(**given: Any) -> TrialOutcome:
     return TrialOutcome("target", "openai:m", 120.0, 40.0, " Hello", **given)
 
 
@@ -39,13 +40,14 @@ def _check(result: TrialOutcome | None = None, error: Error | None = None, live:
         (_check(error=Error("UnreachableError", "No answer.")), ("red", "failed")),
     ],
 )
-def test_the_light_has_a_colour_and_a_word(check, light):
+def test_the_light_has_a_colour_and_a_word(check: Any, light: tuple[str, str]) -> None:
     assert trial.light(check) == light
 
 
 def test_a_newer_run_replaces_the_result_of_an_older_test() -> None:
     talked = Story(way="scoring").round(["a"], 1, "b")
-    green, grey = ("green", "answers"), ("gray", "not tested")
+    green: tuple[trial.Light, str] = ("green", "answers")
+    grey: tuple[trial.Light, str] = ("gray", "not tested")
     assert trial.light_of_run(talked.state(), grey)[:2] == green
     assert trial.light_of_run(talked.state(), ("orange", "limited")) == ("orange", "limited", "")
     assert trial.light_of_run(Story().state(), grey) == (*grey, "")

@@ -12,7 +12,7 @@ from specviz.views import words
     ("value", "text"),
     [(None, "n/a"), (float("nan"), "n/a"), (float("-inf"), "−∞"), (0.0, "0.00"), (-0.001, "0.00"), (-1.5, "−1.50")],
 )
-def test_what_is_not_known_is_never_shown_as_a_number(value, text):
+def test_what_is_not_known_is_never_shown_as_a_number(value: float | None, text: str) -> None:
     assert words.number(value) == text
 
 
@@ -32,7 +32,7 @@ def test_ordinary_text_and_joined_emoji_stay_as_they_are() -> None:
 
 @settings(deadline=None)
 @given(st.text(max_size=60))
-def test_a_label_is_one_short_line(token):
+def test_a_label_is_one_short_line(token: str) -> None:
     label = words.label(token)
     assert len(label) <= 12 and "\n" not in label and " " not in label and "\x00" not in label
 
@@ -55,7 +55,7 @@ def test_markdown_in_a_message_is_shown_and_not_rendered() -> None:
         ("http://", r"http\://"),
     ],
 )
-def test_an_address_is_shown_and_is_not_a_link(text, shown):
+def test_an_address_is_shown_and_is_not_a_link(text: str, shown: str) -> None:
     assert words.escape_markdown(text) == shown
 
 
@@ -80,5 +80,5 @@ def test_every_rule_states_its_guarantee() -> None:
     ("text", "shown"),
     [("a\nb\n", "a↵\nb↵\n"), ("  a ", "··a·"), ("  ", "··"), ("", ""), ("\n a\x00", "↵\n a␀"), ("a  b", "a  b")],
 )
-def test_spaces_at_the_ends_of_a_text_stay_visible(text, shown):
+def test_spaces_at_the_ends_of_a_text_stay_visible(text: str, shown: str) -> None:
     assert words.exactly(text) == shown

@@ -222,7 +222,7 @@ def test_each_round_has_the_way_that_it_was_verified_in() -> None:
     events = run(DRAFT, target, PROMPT, k=4, max_tokens=30)
     state = RunState().apply_all(events)
     ways = [m.way for m in metrics(events)]
-    assert ways == sorted(ways, key=["scoring", "prefixes"].index) and set(ways) == {"scoring", "prefixes"}
+    assert ways == sorted(ways, key=("scoring", "prefixes").index) and set(ways) == {"scoring", "prefixes"}
     assert state.ways == ["scoring", "prefixes"] and state.way_of(0) == "scoring" and state.way_of(-1) == "prefixes"
     judged = {node.round: why(state, node) for node in state.nodes if node.status in ("accepted", "rejected")}
     assert "most probable" in judged[0] and judged[max(judged)].startswith("The server's own token")
@@ -311,6 +311,9 @@ class Bytes:
 
     def chat(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> str:
         return prompt
+
+    def chat_ids(self, prompt: str, system: str = "", before: Sequence[Exchange] = ()) -> tuple[str, list[int]]:
+        return prompt, self.encode(prompt)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         return bytes(token_ids).decode(errors="replace")
