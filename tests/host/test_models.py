@@ -116,10 +116,8 @@ def test_equal_seeds_give_equal_runs_on_one_host(hosts: Callable[..., ModelHost]
 
 
 def test_the_baseline_is_measured_once_per_target_and_setting(
-    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch
+    hosts: Callable[..., ModelHost], monkeypatch: pytest.MonkeyPatch, steady: None
 ) -> None:
-    from specviz.core import baseline
-
     calls: list[float] = []
     real = baseline.measure
 
@@ -465,7 +463,7 @@ def test_waits_within_a_run_are_shown_and_then_gone(hosts: Callable[..., ModelHo
     assert run.state.done and run.progress is None
 
 
-def test_baselines_of_one_name_at_two_addresses_are_two(hosts: Callable[..., ModelHost]) -> None:
+def test_baselines_of_one_name_at_two_addresses_are_two(hosts: Callable[..., ModelHost], steady: None) -> None:
     served = Served()
     host = hosts(lambda: served)
     for where in ("http://one", "http://two", "http://one"):

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from specviz.core.errors import DownloadError, ModelError, UnknownModelError, UnsupportedModelError
+from specviz.core.errors import DownloadError, ModelError, SettingsError, UnknownModelError, UnsupportedModelError
 from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Progress, Wait
 from specviz.setup.loading import load_model
@@ -596,8 +596,9 @@ def test_the_cache_folder_is_the_users_unless_the_variable_is_set(monkeypatch: p
     assert workspace.cache_dir().name == "specviz"
     monkeypatch.setenv("SPECVIZ_CACHE", "~/elsewhere")
     assert workspace.cache_dir() == Path.home() / "elsewhere"
-    monkeypatch.setenv("SPECVIZ_CACHE", "~nouser/elsewhere")  # not expanded, as in a shell
-    assert workspace.cache_dir() == Path("~nouser/elsewhere")
+    monkeypatch.setenv("SPECVIZ_CACHE", "~nouser/elsewhere")
+    with pytest.raises(SettingsError, match="~nouser/elsewhere"):
+        workspace.cache_dir()
 
 
 def test_certificates_that_pip_cannot_use_are_named(
