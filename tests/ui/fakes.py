@@ -128,6 +128,7 @@ class FakeRun:
         self.pace = Pace()
         self.rounds_computed = 0
         self.started_at = 0.0
+        self.phase: Phase
         self.phase, self.progress = WAITS.get(prompt, ("running", None))
         self.queue_position = 2 if self.phase == "queued" else 0
         self.stops = 0
