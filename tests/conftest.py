@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
     from specviz.engines.mlx.language_model import LanguageModel
 
 _told: list[tuple[str, str, str]] = []
+
+
+def pytest_configure() -> None:
+    """Processes of the tests are sent signals, which a shell's background job would leave ignored (`nohup`, `&`)."""
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

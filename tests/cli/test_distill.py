@@ -15,6 +15,7 @@ from specviz.cli import main
 from specviz.cli.distill import NewsPrinter, duration
 from specviz.core.wait import Progress
 from specviz.distill.writing import Learned, Wrote
+from tests.processes import ended
 
 ROOT = Path(__file__).parent.parent.parent
 SHORT = ["--tokens", "2500", "--steps", "3", "--max-tokens", "30"]
@@ -90,7 +91,10 @@ def test_a_bad_line_of_prompts_is_named(tmp_path: Path, capsys: pytest.CaptureFi
 def test_ctrl_c_makes_a_draft_of_what_there_is(tmp_path: Path) -> None:
     folder = tmp_path / "draft"
     command = [sys.executable, "-m", "specviz", "distill", "--target", "toy", "--out", str(folder), "--tokens", "2500"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as run:
+    with (
+        subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as run,
+        ended(run),
+    ):
         assert run.stderr is not None and run.stdout is not None
         for line in run.stderr:
             if line.startswith("training"):

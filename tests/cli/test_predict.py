@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from specviz.cli import main
+from tests.processes import ended
 
 ROOT = Path(__file__).parent.parent.parent
 TOY = ["predict", "--target", "toy", "--draft", "toy", "ngram", "none", "--k", "2", "4", "--max-tokens", "24"]
@@ -73,11 +74,8 @@ def test_bad_input_is_refused_before_any_work(more: list[str], said: str, capsys
 def test_ctrl_c_ends_it_without_a_half_done_table() -> None:
     many = [*TOY, "--max-tokens", "1024", "--temperature", "0.5", "0.6", "0.7", "0.8", "0.9", "1"]
     command = [sys.executable, "-m", "specviz", *many]
-    # pytest may have been started in the background, where interrupts are ignored, and a child would inherit that.
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:  # fmt: skip
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT) as process, ended(process):
         assert process.stderr is not None
         assert any("Predicting" in line for line in process.stderr)
         process.send_signal(signal.SIGINT)
