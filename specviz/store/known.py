@@ -18,6 +18,7 @@ class KnownModel:
         download_bytes: about how much is fetched.
         good_for: one sentence that helps to choose.
         licence: of the weights.
+        gguf: the same model for the llama engine, USER/REPO:QUANT on the Hugging Face hub; empty where there is none.
         distilled_for: the known target that a distilled draft was trained for; empty for a model that stands alone.
     """
 
@@ -29,6 +30,7 @@ class KnownModel:
     download_bytes: int
     good_for: str
     licence: str
+    gguf: str = ""
     distilled_for: str = ""
 
     @property

@@ -21,7 +21,7 @@ from specviz.store.known import KNOWN, PACKAGE, WHEEL, KnownModel
 _SHOWN_MAX = 200
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
-Kind = Literal["wheel", "hub", "package", "folder", "gguf"]
+Kind = Literal["wheel", "hub", "hub-gguf", "package", "folder", "gguf"]
 #: The folder of the models that are part of specviz.
 WEIGHTS = Path(__file__).parent.parent / "weights"
 
@@ -32,8 +32,8 @@ class ModelSource:
 
     Attributes:
         name: as it is shown. It has the same meaning when it is resolved again.
-        kind: where the model comes from; "package": it is part of specviz.
-        location: repository id, or absolute path; empty for the wheel.
+        kind: where the model comes from; "hub-gguf": a GGUF file of a repository; "package": it is part of specviz.
+        location: repository id, with the quantization for "hub-gguf", or absolute path; empty for the wheel.
         known: its entry in `KNOWN`; None where it has none.
     """
 
@@ -41,6 +41,19 @@ class ModelSource:
     kind: Kind
     location: str
     known: KnownModel | None = None
+
+    @property
+    def is_gguf(self) -> bool:
+        """Whether it is a GGUF file, which the llama engine reads; otherwise it is a folder for MLX."""
+        return self.kind in ("wheel", "gguf", "hub-gguf")
+
+    def as_gguf(self) -> ModelSource | None:
+        """What the name means for the llama engine; None where the model has no GGUF file."""
+        if self.is_gguf:
+            return self
+        if self.known is None or not self.known.gguf:
+            return None
+        return ModelSource(self.name, "hub-gguf", self.known.gguf, self.known)
 
 
 def resolve(name: str) -> ModelSource:
