@@ -11,7 +11,7 @@ from pathlib import Path
 from specviz.core.errors import UnsupportedModelError
 from specviz.core.wait import Wait
 from specviz.engines import distilled
-from specviz.engines.gguf.check import check_gguf
+from specviz.engines.gguf.check import check_for_mlx
 from specviz.store import conversion, hub
 from specviz.store.known import KNOWN, KnownModel
 from specviz.store.sources import ModelSource, check_complete, check_kinds, resolve
@@ -49,7 +49,7 @@ def inspect(name: str) -> ModelSource:
         if distilled.is_distilled(Path(source.location)):
             distilled.check_folder(Path(source.location))
     elif source.kind == "gguf":
-        check_gguf(Path(source.location))
+        check_for_mlx(Path(source.location))
     return source
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -52,11 +52,11 @@ class LlamaMetadata(Struct, frozen=True):
     rope_factor: Positive | None = field(name="llama.rope.scaling.factor", default=None)
 
 
-def typed(metadata: Mapping[str, Any], form: type[_Form]) -> _Form:
+def typed(metadata: Mapping[str, object], form: type[_Form]) -> _Form:
     """The values of one form.
 
     Args:
-        metadata: by key: Python's own values, or arrays that have `tolist`.
+        metadata: by key: Python's own values.
         form: one of the classes above; further keys are ignored.
 
     Raises:
@@ -64,9 +64,8 @@ def typed(metadata: Mapping[str, Any], form: type[_Form]) -> _Form:
     """
     wanted = msgspec.structs.fields(form)
     values = {f.encode_name: metadata[f.encode_name] for f in wanted if f.encode_name in metadata}
-    plain = {key: value.tolist() if hasattr(value, "tolist") else value for key, value in values.items()}
     try:
-        return msgspec.convert(plain, form)
+        return msgspec.convert(values, form)
     except msgspec.ValidationError as exc:
         raise UnsupportedModelError(
             f"The metadata of the GGUF file cannot be used: {str(exc).replace('`$.', '`')}.",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.engines.gguf.check import check_gguf
+from specviz.engines.gguf.check import check_for_mlx
 from specviz.engines.gguf.metadata import LlamaMetadata, TokenizerMetadata, typed
 from specviz.engines.gguf.tokenizer import special_ids, write_tokenizer
 from specviz.engines.mlx.blas import use_fast_blas
@@ -68,15 +68,15 @@ def convert(gguf: Path, folder: Path) -> None:
     _save(folder / "model.safetensors", tensors)
 
 
-def _read(gguf: Path) -> tuple[dict[str, mx.array], dict[str, Any]]:
+def _read(gguf: Path) -> tuple[dict[str, mx.array], dict[str, object]]:
     import mlx.core as mx
 
-    check_gguf(gguf)
+    file = check_for_mlx(gguf)
     try:
-        weights, metadata = mx.load(str(gguf), format="gguf", return_metadata=True)
+        weights = mx.load(str(gguf), format="gguf")
     except (RuntimeError, ValueError) as exc:
         raise UnsupportedModelError(f"{gguf.name} cannot be read: {exc}.", "Fetch it again.") from exc
-    return cast("dict[str, mx.array]", weights), cast("dict[str, Any]", metadata)
+    return cast("dict[str, mx.array]", weights), file.metadata
 
 
 def _mlx_name(name: str) -> str:

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import json
-import struct
-import time
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +8,12 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.engines.gguf.check import check_gguf
+from specviz.engines.gguf.check import check_for_mlx
 from specviz.engines.mlx import convert
 from specviz.engines.mlx.language_model import LanguageModel
 from specviz.setup.loading import load_model
 from specviz.store import store
+from tests.engines.raw_gguf import LLAMA, header
 from tests.engines.tiny_gguf import write_tiny_gguf
 
 TEXT = "the sky 2024 is blue<|im_end|>"
@@ -227,77 +225,6 @@ def test_a_file_without_its_last_bytes(tiny_folder: Path, tmp_path: Path) -> Non
         convert.convert(path, tmp_path)
 
 
-def test_no_damage_to_the_header_ends_the_process(tiny_folder: Path, tmp_path: Path) -> None:
-    """MLX's reader crashes on impossible lengths, so the check has to refuse them."""
-    whole = write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf").read_bytes()
-    path, refused = tmp_path / "damaged.gguf", 0
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        damaged = bytearray(whole)
-        at = int(rng.integers(0, 12_000))
-        damaged[at : at + 8] = rng.bytes(8)
-        path.write_bytes(damaged)
-        try:
-            check_gguf(path)
-        except UnsupportedModelError as exc:
-            refused += 1
-            assert exc.remedy
-    assert refused > 100
-
-
-def header(tensors: int, entries: int, rest: bytes) -> bytes:
-    return b"GGUF" + struct.pack("<IQQ", 3, tensors, entries) + rest
-
-
-def entry(key: bytes, value: bytes) -> bytes:
-    return struct.pack("<Q", len(key)) + key + value
-
-
-LLAMA = entry(b"general.architecture", struct.pack("<IQ", 8, 5) + b"llama")
-ONE_TENSOR = struct.pack("<Q", 1) + b"a"
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        header(0, 2**60, LLAMA),
-        header(2**60, 1, LLAMA),
-        header(0, 2, LLAMA + entry(b"x", struct.pack("<IIQ", 9, 4, 2**40))),
-        header(0, 2, LLAMA + entry(b"x", struct.pack("<IIQ", 9, 0, 2**63))),
-        header(0, 2, LLAMA + entry(b"x", struct.pack("<IIQ", 9, 8, 2**40))),
-        header(0, 2, LLAMA + entry(b"x", struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000)),
-        header(0, 2, LLAMA + entry(b"x", struct.pack("<IQ", 8, 2**63))),
-        header(1, 1, LLAMA + ONE_TENSOR + struct.pack("<I", 2**31)),
-        header(1, 1, LLAMA + ONE_TENSOR + struct.pack("<IQQIQ", 2, 2**32, 2**32, 0, 0) + bytes(4096)),
-        header(1, 1, LLAMA + ONE_TENSOR + struct.pack("<IQIQ", 1, 8, 0, 2**63) + bytes(4096)),
-    ],
-    ids=[
-        "entries",
-        "tensors",
-        "numbers in a list",
-        "bytes in a list",
-        "texts in a list",
-        "lists in lists",
-        "length of a text",
-        "dimensions",
-        "values that overflow",
-        "offset",
-    ],
-)
-def test_a_hostile_number_costs_neither_time_nor_memory(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "hostile.gguf"
-    path.write_bytes(data)
-    tracemalloc.start()
-    begin = time.process_time()
-    try:
-        with pytest.raises(UnsupportedModelError, match="not a complete GGUF"):
-            check_gguf(path)
-        assert tracemalloc.get_traced_memory()[1] < 1_000_000
-    finally:
-        tracemalloc.stop()
-    assert time.process_time() - begin < 2
-
-
 def test_a_file_without_tensors_is_no_model(tmp_path: Path) -> None:
     path = tmp_path / "empty.gguf"
     path.write_bytes(header(0, 1, LLAMA))
@@ -305,7 +232,7 @@ def test_a_file_without_tensors_is_no_model(tmp_path: Path) -> None:
         convert.convert(path, tmp_path)
 
 
-@pytest.mark.parametrize("kind", [12, 99])
+@pytest.mark.parametrize("kind", [20, 999])
 def test_weights_in_another_form_are_named(tiny_folder: Path, tmp_path: Path, kind: int) -> None:
     path = write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf")
     data = bytearray(path.read_bytes())
@@ -313,8 +240,8 @@ def test_weights_in_another_form_are_named(tiny_folder: Path, tmp_path: Path, ki
     at = data.index(b"output_norm.weight") + len("output_norm.weight") + 4 + 8
     data[at : at + 4] = kind.to_bytes(4, "little")
     path.write_bytes(data)
-    with pytest.raises(UnsupportedModelError, match="as Q4_K" if kind == 12 else "as type 99"):
-        check_gguf(path)
+    with pytest.raises(UnsupportedModelError, match="as IQ4_NL" if kind == 20 else "as type 999"):
+        check_for_mlx(path)
 
 
 def test_a_short_write_is_a_full_disk(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
