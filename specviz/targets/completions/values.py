@@ -174,7 +174,8 @@ class Findings:
 
     Attributes:
         engine, version: as the server names them. model: as it was asked for. answers_as: as the server's answers name
-            it; empty where they name none. max_context: in tokens; None where it does not say.
+            it; where they name none, another model that is the only one in the server's list; else empty.
+            max_context: in tokens; None where it does not say.
         ids_in: it takes token ids as a prompt, unchanged. ids_out: it gives the ids of what it generated.
         batch: it takes several prompts in one call. scores: it gives the log-probabilities of given tokens.
         top: how many of the most probable tokens per position it gives; 0 for none.

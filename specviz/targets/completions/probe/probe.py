@@ -212,7 +212,8 @@ class _Probe:
         same, bos = self._same_tokens()
         after, takes = self._hot()
         self._note_rest(ids_out)
-        if other := other_model(self._model, self._caller.answers_as):
+        answers_as = self._caller.answers_as or (self._who.others[0] if len(self._who.others) == 1 else "")
+        if other := other_model(self._model, answers_as):
             self._notes.append(other)
         return Findings(
             engine=self._caller.engine,
@@ -231,7 +232,7 @@ class _Probe:
             latency_ms=self._caller.latency_ms,
             calls=self._caller.calls,
             notes=tuple(self._notes),
-            answers_as=self._caller.answers_as,
+            answers_as=answers_as,
         )
 
     # What it accepts and returns.

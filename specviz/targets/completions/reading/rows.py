@@ -141,6 +141,9 @@ def _number_in(digits: str) -> int | None:
 
 
 def _scored(own: int | None, word: str, value: float | None, best: Any, top: int) -> ScoredToken:
+    if value == 0 and top and best == []:
+        # A token that llama-server drafted and kept by itself: it gives such a token no probability, and writes 0.
+        return ScoredToken(own, word, None)
     at = _logprob(value)
     return ScoredToken(own, word, at, _top(Likely(own, word, at), best, top))
 

@@ -373,3 +373,13 @@ def test_a_model_that_the_server_does_not_list_is_said() -> None:
     assert note == "Its list of models has no toy: it has a[31mb, c, d, ….", note
     listed.append({"id": "an-org/Toy"})
     assert not [n for n in found(api).notes if "list of models" in n]
+
+
+def test_the_only_model_of_a_server_is_the_one_that_answers() -> None:
+    """llama-server takes any name for the model that it has, and its own endpoint names none."""
+    api = server("llamacpp")
+    api.toy.get = lambda path: (200, {"data": [{"id": "other", "owned_by": "llamacpp"}]})  # type: ignore[method-assign]
+    findings = found(api)
+    assert findings.answers_as == "other" and note(findings, "toy and answers as other")
+    api.toy.get = lambda path: (200, {"data": [{"id": "toy", "owned_by": "llamacpp"}]})  # type: ignore[method-assign]
+    assert found(api).answers_as == ""

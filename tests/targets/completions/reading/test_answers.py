@@ -374,6 +374,15 @@ def test_zeros_of_generated_tokens_are_not_taken_for_certainty() -> None:
     assert [r.logprob for r in choice.rows] == [None, None] and choice.token_ids == (1, 1)
 
 
+def test_llama_server_gives_no_probability_for_a_token_that_it_drafted_itself() -> None:
+    """The first token was computed; the second is one of its own draft that it kept."""
+    first = {"id": 1, "token": "b", "logprob": -2.0, "top_logprobs": [{"id": 1, "token": "b", "logprob": -2.0}]}
+    second = {"id": 0, "token": "a", "logprob": 0.0, "top_logprobs": []}
+    body = {"content": "ba", "tokens": [1, 0], "stop_type": "limit", "completion_probabilities": [first, second]}
+    (choice,) = answers.read(body, Request(((0,),), max_tokens=2, top=2), "llamacpp").choices
+    assert [r.logprob for r in choice.rows] == [-2.0, None] and choice.token_ids == (1, 0)
+
+
 def test_true_certainty_is_accepted() -> None:
     sure = np.eye(3).tolist()
     request = replace(ECHO, prompts=((1, 1, 1),))
