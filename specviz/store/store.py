@@ -5,14 +5,16 @@ Nothing here imports MLX before a conversion needs it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from specviz.core.errors import UnsupportedModelError
 from specviz.core.wait import Wait
 from specviz.engines import distilled
-from specviz.engines.gguf.check import check_for_mlx
+from specviz.engines.gguf.read import read_gguf
 from specviz.store import conversion, hub
+from specviz.store.gguf import file
+from specviz.store.gguf.variants import variants_of
 from specviz.store.known import KNOWN, KnownModel
 from specviz.store.sources import ModelSource, check_complete, check_kinds, resolve
 from specviz.store.workspace import disk_errors
@@ -37,8 +39,8 @@ def inspect(name: str) -> ModelSource:
 
     Raises:
         UnknownModelError: see `resolve`.
-        UnsupportedModelError: a folder that lacks a file, a GGUF file that is damaged or of another architecture, a
-            damaged distilled draft, or a file that cannot be read.
+        UnsupportedModelError: a folder that lacks a file, a GGUF file that is damaged, one part of a model without the
+            others, a damaged distilled draft, or a file that cannot be read.
     """
     source = resolve(name)
     if source.kind == "package":
@@ -48,8 +50,9 @@ def inspect(name: str) -> ModelSource:
         check_kinds(Path(source.location))
         if distilled.is_distilled(Path(source.location)):
             distilled.check_folder(Path(source.location))
-    elif source.kind == "gguf":
-        check_for_mlx(Path(source.location))
+    elif (here := _gguf_on_disk(source)) is not None:
+        for part in file.all_parts(Path(here.location)):
+            read_gguf(part)
     return source
 
 
@@ -67,8 +70,11 @@ def local_path(name: str) -> Path | None:
             return folder if distilled.is_distilled(folder := Path(source.location)) else None
         case "hub":
             return hub.cached(source.location)
-        case _:
+        case "wheel":
             return conversion.existing(source)
+        case _:
+            here = _gguf_on_disk(source)
+            return conversion.existing(here) if here else None
 
 
 def pull(name: str, wait: Wait = Wait()) -> Path:
@@ -95,13 +101,45 @@ def pull(name: str, wait: Wait = Wait()) -> Path:
         if source.kind == "hub":
             size = source.known.download_bytes if source.known else 0
             folder = hub.fetch(source.location, wait, size)
+            _refuse_gguf_repository(source.location)
         else:
+            gguf = source if source.kind == "wheel" else _one_file(source, wait)
             with disk_errors():
-                folder = conversion.converted(source, wait)
+                folder = conversion.converted(gguf, wait)
     check_complete(folder)
-    if source.kind not in ("wheel", "gguf"):  # a conversion that is damaged is found out and repeated by its loader
+    if not source.is_gguf:  # a conversion that is damaged is found out and repeated by its loader
         check_kinds(folder)
     return folder
+
+
+def _gguf_on_disk(source: ModelSource) -> ModelSource | None:
+    """A GGUF model, apart from the wheel's, as the file that it is on this machine; None where it is not here."""
+    path = file.gguf_here(source) if source.kind in ("gguf", "hub-gguf") else None
+    return replace(source, kind="gguf", location=str(path)) if path else None
+
+
+def _one_file(source: ModelSource, wait: Wait) -> ModelSource:
+    """A GGUF model, apart from the wheel's, as a file that can be converted; fetched where it is not here.
+
+    Raises: as `pull`.
+    """
+    path = file.gguf_file(source, wait)
+    if (count := len(file.all_parts(path))) > 1:
+        raise UnsupportedModelError(
+            f"{source.name} is split into {count} files, and MLX reads a model in one file only.",
+            "Use the engine llama, join the files with llama-gguf-split --merge, or take a smaller quantization.",
+        )
+    return replace(source, kind="gguf", location=str(path))
+
+
+def _refuse_gguf_repository(repo: str) -> None:
+    """Refuse a repository that has GGUF models and nothing for MLX, which its name did not say."""
+    models = variants_of(hub.listed(repo))
+    if models and hub.cached(repo) is None:
+        raise UnsupportedModelError(
+            f"{repo} has GGUF models only: {', '.join(dict.fromkeys(model.label for model in models[:40]))}.",
+            f"Name one of them, as in {repo}:{models[0].label}",
+        )
 
 
 def listing() -> list[ListedModel]:

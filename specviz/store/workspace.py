@@ -15,6 +15,8 @@ from specviz.core.errors import DownloadError, SettingsError
 from specviz.core.wait import Progress, Wait
 
 CACHE_VARIABLE = "SPECVIZ_CACHE"
+#: What a cancelled download leaves, unless it can be continued.
+NOTHING_LEFT = "No incomplete model is left."
 _LOCK_POLL_S = 0.2
 
 
@@ -45,14 +47,18 @@ def model_dir(key: str) -> Path:
     return cache_dir() / "models" / key
 
 
-def check_cancelled(wait: Wait) -> None:
+def check_cancelled(wait: Wait, left: str = NOTHING_LEFT) -> None:
     """Raise if the user has cancelled the download.
+
+    Args:
+        wait: asked whether it was.
+        left: what is left of the download, in a sentence.
 
     Raises:
         DownloadError: cancelled.
     """
     if wait.cancelled():
-        raise DownloadError("The download was cancelled.", "No incomplete model is left. Start it again at any time.")
+        raise DownloadError("The download was cancelled.", f"{left} Start it again at any time.")
 
 
 def disk_errors() -> AbstractContextManager[None]:
@@ -93,12 +99,34 @@ def making(key: str, what: str, wait: Wait = Wait()) -> Iterator[Path]:
         DownloadError: cancelled while waiting.
         OSError: the cache cannot be written.
     """
+    partial = cache_dir() / "partial" / key
+    with one_at_a_time(cache_dir() / "locks" / f"{key}.lock", what, wait):
+        try:
+            # Anything here was left by a process that was killed: a running one would hold the lock.
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            yield Path(tempfile.mkdtemp(dir=partial))
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def one_at_a_time(file: Path, what: str, wait: Wait) -> Iterator[None]:
+    """Hold a lock, which only one process or thread can.
+
+    Args:
+        file: of the lock; it is made.
+        what: the title of the model that is fetched, shown while another process holds the lock.
+        wait: for another process.
+
+    Raises:
+        DownloadError: cancelled while waiting.
+        OSError: the file cannot be written.
+    """
     from filelock import FileLock, Timeout
 
-    partial = cache_dir() / "partial" / key
-    locks = cache_dir() / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(locks / f"{key}.lock")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(file)
     while True:
         try:
             lock.acquire(timeout=_LOCK_POLL_S)
@@ -107,12 +135,8 @@ def making(key: str, what: str, wait: Wait = Wait()) -> Iterator[Path]:
             wait.on_progress(Progress(f"Waiting for another specviz that is fetching {what}"))
             check_cancelled(wait)
     try:
-        # Anything here was left by a process that was killed: a running one would hold the lock.
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        yield Path(tempfile.mkdtemp(dir=partial))
+        yield
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
         lock.release()
 
 

@@ -13,6 +13,7 @@ from specviz.core.names import DraftName, TargetName, default_draft, draft_name,
         ("toy", TargetName("toy"), "here"),
         ("openai:org/model:7b", TargetName("openai", "org/model:7b"), "completions"),
         ("openai:", TargetName("openai"), "completions"),
+        ("local:org/name:Q4_K_M", TargetName("local", "org/name:Q4_K_M"), "here"),
         ("verifier:http://127.0.0.1:9000", TargetName("verifier", "http://127.0.0.1:9000"), "verifier"),
     ],
 )
@@ -24,7 +25,7 @@ def test_openai_alone_is_a_completions_target_without_a_model() -> None:
     assert parse_target("openai") == TargetName("openai")
 
 
-@pytest.mark.parametrize("text", ["", "local:", "verifier:", "smollm2-135m", "toy:x", "ftp:x", "nonsense"])
+@pytest.mark.parametrize("text", ["", "local:", "verifier:", "smollm2-135m", "toy:x", "http://h/x", "nonsense"])
 def test_what_is_no_target_is_unknown_and_here(text: str) -> None:
     assert parse_target(text).kind == "unknown" and parse_target(text).place == "here"
 
@@ -39,6 +40,7 @@ def test_what_is_no_target_is_unknown_and_here(text: str) -> None:
         ("model:ngram+x", DraftName("model", "ngram+x")),
         ("ngram+model:org/name", DraftName("model", "org/name", lookup_first=True)),
         ("ngram+toy", DraftName("toy", lookup_first=True)),
+        ("ngram+model:ollama/llama3.2:3b", DraftName("model", "ollama/llama3.2:3b", lookup_first=True)),
     ],
 )
 def test_drafts(text: str, name: DraftName) -> None:
@@ -50,6 +52,9 @@ def test_a_bare_name_is_a_model() -> None:
     assert draft_name("ngram+org/name") == "ngram+model:org/name"
     assert target_name("smollm2-135m") == "local:smollm2-135m"
     assert (target_name("toy"), target_name("openai:m")) == ("toy", "openai:m")
+    assert (target_name("org/name:Q8_0"), draft_name("org/name:Q8_0")) == ("local:org/name:Q8_0", "model:org/name:Q8_0")
+    assert draft_name("ngram+hf.co/org/name:Q8_0") == "ngram+model:hf.co/org/name:Q8_0"
+    assert target_name("verifier:http://host:9000/v1") == "verifier:http://host:9000/v1"
 
 
 @pytest.mark.parametrize("text", ["", "ngram+", "ngram+none", "ngram+ngram", "openai:x", "model:", "auto"])
