@@ -1,4 +1,4 @@
-"""`specviz models`: the known models, and which of them are on this machine."""
+"""`specviz models`: the known models, which of them are on this machine, and what other programs have here."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from specviz.cli.terminal import ProgressLine
 from specviz.core.errors import UnknownModelError
 from specviz.core.wait import Wait
 from specviz.store import sources, store
+from specviz.store.gguf.found import found
 
 
 def add_models(commands: Any) -> None:
@@ -16,15 +17,18 @@ def add_models(commands: Any) -> None:
     p: argparse.ArgumentParser = commands.add_parser(
         "models",
         help="list, fetch or locate models",
-        description="Models that have a short name. A Hugging Face repository, a folder or a .gguf file of the Llama "
-        "family can be given as a name too.",
+        description="Models that have a short name, and GGUF models that Ollama, LM Studio, llama.cpp and the Hugging "
+        "Face client have put on this machine. Any Hugging Face repository (org/name), GGUF model of one "
+        "(org/name:Q4_K_M), folder or .gguf file can be given as a name too.",
     )
     jobs = p.add_subparsers(dest="job", required=True, metavar="JOB")
-    jobs.add_parser("list", help="known models, and whether they are on this machine").set_defaults(run=_list)
+    jobs.add_parser("list", help="known models and found ones, and whether they are on this machine").set_defaults(
+        run=_list
+    )
     pull = jobs.add_parser("pull", help="fetch a model, for use without a network")
     pull.add_argument("name", metavar="NAME")
     pull.set_defaults(run=_pull)
-    path = jobs.add_parser("path", help="print the folder of a model that is on this machine")
+    path = jobs.add_parser("path", help="print the folder or file of a model that is on this machine")
     path.add_argument("name", metavar="NAME")
     path.set_defaults(run=_path)
 
@@ -42,6 +46,9 @@ def _list(options: argparse.Namespace) -> int:
                 model.good_for,
             )
         )
+    for other in found():
+        what = f"{other.label}, {other.disk_bytes / 1e6:,.0f} MB on the disk, from {other.place}."
+        rows.append((other.name, other.summary.size or "n/a", "0 MB", "yes", what))
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for row in rows:
         print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]))

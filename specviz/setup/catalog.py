@@ -11,7 +11,14 @@ from specviz.core.names import ANY_COMPLETIONS, NGRAM, NONE, TOY, local_name, lo
 from specviz.core.settings import Settings
 from specviz.setup.environment import environment
 from specviz.store import sources, store
+from specviz.store.gguf.file import gguf_here
+from specviz.store.gguf.found import FoundModel, found
+from specviz.store.gguf.summary import GgufSummary, summary_of
 from specviz.store.known import KNOWN, KnownModel
+
+#: Vocabulary of a known model → the name that GGUF has for its rule of splitting text before the merges. Models of
+#: other rules have other tokens; those of the same rule mostly have the same.
+_RULES = {"smollm2": "smollm", "llama3": "llama-bpe", "qwen2.5": "qwen2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,8 @@ def targets(variables: Mapping[str, str] | None = None) -> list[CatalogEntry]:
     """
     toy = CatalogEntry(TOY, "Toy", "A table of 294 tokens: instant, no download, made-up sentences.", True, "")
     local = (_model_choice(local_name(model.name), model) for model in KNOWN if not model.distilled_for)
-    return [*local, *_remote_choices(variables), toy]
+    others = (_found_choice(local_name(model.name), model) for model in _found())
+    return [*local, *others, *_remote_choices(variables), toy]
 
 
 def _remote_choices(variables: Mapping[str, str] | None) -> list[CatalogEntry]:
@@ -61,7 +69,7 @@ def _remote_choices(variables: Mapping[str, str] | None) -> list[CatalogEntry]:
 def drafts(target: str) -> list[CatalogEntry]:
     """Every drafter, with a reason if it cannot be used with this target."""
     is_toy = target == TOY
-    family = family_of(parse_target(target).model)
+    family, rule = family_of(parse_target(target).model), _rule_of(parse_target(target).model)
     alone = "" if is_toy else "It has the same vocabulary as the toy target only."
     own = [model for model in KNOWN if model.distilled_for]
     return [
@@ -70,7 +78,8 @@ def drafts(target: str) -> list[CatalogEntry]:
         CatalogEntry(
             NGRAM, "n-gram lookup", "Copies what followed last time. Free; helps where text repeats.", True, ""
         ),
-        *(_draft_choice(model, is_toy, family) for model in KNOWN if not model.distilled_for),
+        *(_draft_choice(model, is_toy, family, rule) for model in KNOWN if not model.distilled_for),
+        *(_found_draft(model, is_toy, rule) for model in _found()),
         CatalogEntry(TOY, "Toy draft", "The toy target with noise.", is_toy, alone),
         CatalogEntry(NONE, "None", "Plain decoding, one token per round.", True, ""),
     ]
@@ -82,12 +91,36 @@ def _model_choice(name: str, model: KnownModel) -> CatalogEntry:
     return CatalogEntry(name, model.title, model.good_for, here, reason)
 
 
-def _draft_choice(model: KnownModel, is_toy: bool, family: str | None) -> CatalogEntry:
+def _draft_choice(model: KnownModel, is_toy: bool, family: str | None, rule: str) -> CatalogEntry:
     choice = _model_choice(model_name(model.name), model)
-    if is_toy or (family is not None and model.vocabulary != family):
-        what = "the toy's" if is_toy else f"the target's ({model.vocabulary}, not {family})"
-        return CatalogEntry(choice.name, choice.title, choice.detail, False, f"Its vocabulary is not {what}.")
+    if family is None:
+        return _compared(choice, _RULES[model.vocabulary], rule, is_toy)
+    return _compared(choice, model.vocabulary, family, is_toy)
+
+
+def _found_draft(model: FoundModel, is_toy: bool, rule: str) -> CatalogEntry:
+    return _compared(_found_choice(model_name(model.name), model), _split_by(model.summary), rule, is_toy)
+
+
+def _compared(choice: CatalogEntry, ours: str, theirs: str, is_toy: bool) -> CatalogEntry:
+    """A draft; not available where its tokens are not the target's. Both are empty where they are not known."""
+    if is_toy:
+        return replace(choice, available=False, reason="Its vocabulary is not the toy's.")
+    if ours and theirs and ours != theirs:
+        reason = f"Its vocabulary is not the target's ({ours}, not {theirs})."
+        return replace(choice, available=False, reason=reason)
     return choice
+
+
+def _found() -> list[FoundModel]:
+    """The models of other programs, without those that have a short name."""
+    named = {known.gguf.lower() for known in KNOWN}
+    return [model for model in found() if model.name.lower() not in named]
+
+
+def _found_choice(name: str, model: FoundModel) -> CatalogEntry:
+    what = ", ".join(part for part in (model.summary.size, model.label, f"{model.disk_bytes / 1e6:,.0f} MB") if part)
+    return CatalogEntry(name, model.name, f"{what}. From {model.place}.", True, "")
 
 
 def _distilled_choice(model: KnownModel, target: str) -> CatalogEntry:
@@ -119,6 +152,22 @@ def _known_model(model: str) -> KnownModel | None:
         return sources.resolve(model).known if model else None
     except ModelError:
         return None  # a list raises no error: `validation.check` does, when the name is used
+
+
+def _rule_of(model: str) -> str:
+    """How a target in this process splits text before its merges, by GGUF's name of it; empty where it is not known."""
+    try:
+        source = sources.resolve(model)
+        if source.known:
+            return _RULES[source.known.vocabulary]
+        path = gguf_here(source) if source.is_gguf else None
+    except (ModelError, OSError):
+        return ""
+    return _split_by(summary_of(path)) if path else ""
+
+
+def _split_by(summary: GgufSummary | None) -> str:
+    return summary.vocabulary[1] if summary and summary.vocabulary else ""
 
 
 def family_of(model: str) -> str | None:

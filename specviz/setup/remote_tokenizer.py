@@ -134,7 +134,7 @@ def _named_by(model: str) -> str:
         return ""
     if source.kind == "folder":
         return source.name if _has_tokenizer(Path(source.location)) else ""
-    return "" if source.kind in ("package", "gguf") else source.name
+    return "" if source.kind in ("package", "gguf", "hub-gguf") else source.name
 
 
 def _has_tokenizer(folder: Path) -> bool:

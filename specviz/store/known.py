@@ -19,6 +19,7 @@ class KnownModel:
         good_for: one sentence that helps to choose.
         licence: of the weights.
         gguf: the same model for the llama engine, USER/REPO:QUANT on the Hugging Face hub; empty where there is none.
+        gguf_bytes: about how much is fetched of it.
         distilled_for: the known target that a distilled draft was trained for; empty for a model that stands alone.
     """
 
@@ -31,6 +32,7 @@ class KnownModel:
     good_for: str
     licence: str
     gguf: str = ""
+    gguf_bytes: int = 0
     distilled_for: str = ""
 
     @property
@@ -68,6 +70,8 @@ KNOWN: tuple[KnownModel, ...] = (
         name="llama-3.2-1b",
         title="Llama-3.2-1B-Instruct, 4 bit",
         source="mlx-community/Llama-3.2-1B-Instruct-4bit",
+        gguf="bartowski/Llama-3.2-1B-Instruct-GGUF:Q4_K_M",
+        gguf_bytes=808_000_000,
         vocabulary="llama3",
         parameters=1_235_814_400,
         download_bytes=713_000_000,
@@ -78,6 +82,8 @@ KNOWN: tuple[KnownModel, ...] = (
         name="llama-3.2-3b",
         title="Llama-3.2-3B-Instruct, 4 bit",
         source="mlx-community/Llama-3.2-3B-Instruct-4bit",
+        gguf="bartowski/Llama-3.2-3B-Instruct-GGUF:Q4_K_M",
+        gguf_bytes=2_020_000_000,
         vocabulary="llama3",
         parameters=3_212_749_824,
         download_bytes=1_825_000_000,
@@ -85,9 +91,35 @@ KNOWN: tuple[KnownModel, ...] = (
         licence="Llama 3.2 Community License",
     ),
     KnownModel(
+        name="qwen2.5-0.5b",
+        title="Qwen2.5-0.5B-Instruct",
+        source="mlx-community/Qwen2.5-0.5B-Instruct-4bit",
+        gguf="Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0",
+        gguf_bytes=675_710_816,
+        vocabulary="qwen2.5",
+        parameters=494_032_768,
+        download_bytes=290_000_000,
+        good_for="A fast draft for Qwen2.5 targets of any size, in-process or remote.",
+        licence="Apache-2.0",
+    ),
+    KnownModel(
+        name="qwen2.5-1.5b",
+        title="Qwen2.5-1.5B-Instruct",
+        source="mlx-community/Qwen2.5-1.5B-Instruct-4bit",
+        gguf="Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q8_0",
+        gguf_bytes=1_894_532_128,
+        vocabulary="qwen2.5",
+        parameters=1_543_714_304,
+        download_bytes=881_000_000,
+        good_for="A target for the 0.5B draft that a machine without a GPU can run.",
+        licence="Apache-2.0",
+    ),
+    KnownModel(
         name="qwen2.5-3b",
         title="Qwen2.5-3B-Instruct, 4 bit",
         source="mlx-community/Qwen2.5-3B-Instruct-4bit",
+        gguf="bartowski/Qwen2.5-3B-Instruct-GGUF:Q4_K_M",
+        gguf_bytes=1_930_000_000,
         vocabulary="qwen2.5",
         parameters=3_085_938_688,
         download_bytes=1_748_000_000,

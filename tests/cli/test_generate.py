@@ -18,6 +18,7 @@ from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Progress
 from specviz.store import sources
 from tests.engines.tiny_distilled import write_tiny_distilled
+from tests.store.gguf_shelves import in_ollama
 
 ROOT = Path(__file__).parent.parent.parent
 TOY = ["--target", "toy", "--draft", "toy"]
@@ -277,6 +278,16 @@ def test_models_can_be_listed_and_located(capsys: pytest.CaptureFixture[str]) ->
     assert "smollm2-135m" in listed and "llama-3.2-1b" in listed
     assert main(["models", "path", "smollm2"]) == 2
     assert "Did you mean smollm2-135m" in capsys.readouterr().err
+
+
+def test_models_of_other_programs_are_listed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
+    in_ollama(tmp_path, "library/llama3.2", "3b", general_size_label="3B")
+    assert main(["models", "list"]) == 0
+    (line,) = (x for x in capsys.readouterr().out.splitlines() if x.startswith("ollama/"))
+    assert line.split() == "ollama/llama3.2:3b 3B 0 MB yes Q4_K_M, 0 MB on the disk, from Ollama.".split()
 
 
 def test_text_cannot_command_the_terminal() -> None:

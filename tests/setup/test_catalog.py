@@ -26,6 +26,7 @@ from specviz.setup.validation import check
 from specviz.store import sources
 from tests.engines.tiny import write_tiny_model
 from tests.engines.tiny_distilled import write_tiny_distilled
+from tests.store.gguf_shelves import in_hub_cache, in_ollama
 from tests.toys import asked
 
 TOY = ToyTokenizer()
@@ -98,6 +99,62 @@ def test_missing_weights_are_the_reason(no_weights: None) -> None:
 
 def test_a_distilled_draft_is_no_target(with_weights: None) -> None:
     assert not any(SHIPPED in c.name for c in catalog.targets())
+
+
+# Models of other programs.
+
+
+@pytest.fixture
+def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which Ollama and the hub's client have models."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "ollama"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    in_ollama(tmp_path / "ollama", "library/llama3.2", "3b", general_size_label="3B")
+    in_hub_cache(tmp_path / "hub", "org/Some-GGUF", "Some-Q8_0.gguf", pre="qwen2")
+    in_hub_cache(tmp_path / "hub", "Qwen/Qwen2.5-0.5B-Instruct-GGUF", "qwen2.5-0.5b-instruct-q8_0.gguf", pre="qwen2")
+    return tmp_path
+
+
+def test_models_of_other_programs_are_targets_and_drafts(others: Path) -> None:
+    targets = {choice.name: choice for choice in catalog.targets({})}
+    ollamas = targets["local:ollama/llama3.2:3b"]
+    assert ollamas.available and ollamas.title == "ollama/llama3.2:3b"
+    assert ollamas.detail == "3B, Q4_K_M, 0 MB. From Ollama."
+    assert targets["local:org/Some-GGUF:Q8_0"].detail == "Q8_0, 0 MB. From the Hugging Face cache."
+    assert not any("Qwen/Qwen2.5-0.5B" in name for name in targets), "it has a short name"
+
+
+@pytest.mark.parametrize(
+    ("target", "draft", "reason"),
+    [
+        ("local:llama-3.2-1b", "model:ollama/llama3.2:3b", ""),
+        (
+            "local:llama-3.2-1b",
+            "model:org/Some-GGUF:Q8_0",
+            "Its vocabulary is not the target's (qwen2, not llama-bpe).",
+        ),
+        ("local:ollama/llama3.2:3b", "model:llama-3.2-1b", ""),
+        ("local:ollama/llama3.2:3b", "model:qwen2.5-3b", "Its vocabulary is not the target's (qwen2, not llama-bpe)."),
+        ("local:ollama/llama3.2:3b", "model:ollama/llama3.2:3b", ""),
+        ("local:Qwen/Qwen2.5-0.5B-Instruct-GGUF:q8_0", "model:llama-3.2-1b", "the target's (llama3, not qwen2.5)."),
+        ("local:ollama/gone", "model:ollama/llama3.2:3b", ""),
+        ("toy", "model:ollama/llama3.2:3b", "Its vocabulary is not the toy's."),
+    ],
+)
+def test_drafts_with_other_tokens_say_so(others: Path, target: str, draft: str, reason: str) -> None:
+    choice = choices(target)[draft]
+    known = draft.count("/") == 0
+    assert choice.reason.endswith(reason) if reason else (choice.available or known)
+    assert choice.available is (not reason and not known)
+
+
+def test_names_of_other_programs_models_are_checked(others: Path) -> None:
+    check(Settings(target="local:ollama/llama3.2:3b", draft="ngram+model:ollama/llama3.2:3b"))
+    error = refused(Settings(target="local:ollama/llama4", draft="ngram"), UnknownModelError, "Ollama has no model")
+    assert "llama3.2:3b" in error.remedy
+    two = Settings(target="local:Qwen/Qwen2.5-0.5B-Instruct-GGUF:q8_0", draft="model:llama-3.2-1b")
+    refused(two, PairingError, "llama3 and qwen2.5")
 
 
 # Which names are accepted.

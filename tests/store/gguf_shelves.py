@@ -12,11 +12,13 @@ import gguf
 COMMIT = "c" * 40
 
 
-def write_gguf(path: Path, architecture: str = "llama", file_type: int = 15, **entries: Any) -> Path:
+def write_gguf(
+    path: Path, architecture: str = "llama", file_type: int = 15, pre: str = "llama-bpe", **entries: Any
+) -> Path:
     """A GGUF file without weights that says these things of itself.
 
     Args:
-        file_type: 15 is Q4_K_M. entries: "_" stands for "." in their names, once.
+        file_type: 15 is Q4_K_M. pre: rule of splitting text. entries: "_" stands for "." in their names, once.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     writer = gguf.GGUFWriter(path, architecture)
@@ -25,7 +27,7 @@ def write_gguf(path: Path, architecture: str = "llama", file_type: int = 15, **e
         name = key.replace("_", ".", 1)
         writer.add_uint32(name, value) if isinstance(value, int) else writer.add_string(name, value)
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("llama-bpe")
+    writer.add_tokenizer_pre(pre)
     writer.add_token_list(["a", "b", "c"])
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

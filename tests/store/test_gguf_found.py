@@ -140,7 +140,7 @@ def test_the_hubs_cache(home: Path) -> None:
     folder = in_hub_cache(home / "hub", REPO, FILE, "sub/Llama-Q8_0.gguf")
     in_hub_cache(home / "hub", "mlx-community/no-gguf")
     assert list(names()) == [f"{REPO}:Q4_K_M", f"{REPO}:Q8_0"]
-    assert {model.place for model in found()} == {"Hugging Face cache"}
+    assert {model.place for model in found()} == {"the Hugging Face cache"}
     assert gguf_here(sources.resolve(f"{REPO}:Q8_0")) == folder / "sub/Llama-Q8_0.gguf"
 
 

@@ -158,7 +158,7 @@ def _hub_shelves(repo: str) -> Iterator[_Shelf]:
     for name in [repo] if repo else hub.cached_repositories():
         folder = hub.files_folder(name)
         if folder and (names := tuple(_gguf_names(folder))):
-            yield _Shelf(name, "Hugging Face cache", folder, "", names)
+            yield _Shelf(name, "the Hugging Face cache", folder, "", names)
 
 
 def _llama_shelves(repo: str) -> Iterator[_Shelf]:
