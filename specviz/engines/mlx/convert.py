@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.engines.gguf.check import check_for_mlx
 from specviz.engines.gguf.metadata import LlamaMetadata, TokenizerMetadata, typed
+from specviz.engines.gguf.mlx_rules import check_for_mlx
 from specviz.engines.gguf.tokenizer import special_ids, write_tokenizer
 from specviz.engines.mlx.blas import use_fast_blas
 

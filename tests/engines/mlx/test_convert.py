@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.engines.gguf.check import check_for_mlx
+from specviz.engines.gguf.mlx_rules import check_for_mlx
 from specviz.engines.mlx import convert
 from specviz.engines.mlx.language_model import LanguageModel
 from specviz.setup.loading import load_model

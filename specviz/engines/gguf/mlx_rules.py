@@ -1,4 +1,4 @@
-"""Checks that a GGUF file is sound, before a library that trusts it reads it."""
+"""What MLX can run of a GGUF file."""
 
 from __future__ import annotations
 
