@@ -49,9 +49,9 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny(tiny_folder: Path) -> LanguageModel:
-    from specviz.setup.loading import load_model
+    from specviz.setup.loading import load_mlx_model
 
-    return load_model(str(tiny_folder))
+    return load_mlx_model(str(tiny_folder))
 
 
 @pytest.fixture
@@ -64,6 +64,6 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def smollm() -> LanguageModel:
-    from specviz.setup.loading import load_model
+    from specviz.setup.loading import load_mlx_model
 
-    return load_model("smollm2-135m")
+    return load_mlx_model("smollm2-135m")

@@ -38,7 +38,7 @@ def places(pattern: str, *allowed: str) -> list[str]:
 RULES = {
     "names are parsed in core/names.py": (
         r"""(startswith|removeprefix|partition|split)\(\(?['"](openai|local|model|verifier|ngram|toy)\b""",
-        ("core/names.py", "engines/mlx/convert.py", "core/provenance.py"),
+        ("core/names.py", "engines/mlx/convert.py", "engines/llama/draft_file.py", "core/provenance.py"),
     ),
     "no way means that the target is in this process": (r"""way\b.*==\s*'rows'|way='rows'""", ("core/event_json.py",)),
     "the kind of a baseline is recorded, not told by its speed": (

@@ -14,7 +14,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 OWN = {"specviz", "tests", "tools"}
 #: What is imported under another name than the package's.
-PACKAGES = {"dotenv": "python-dotenv", "scipy_openblas32": "scipy-openblas32", "huggingface_hub": "huggingface-hub"}
+PACKAGES = {
+    "dotenv": "python-dotenv",
+    "scipy_openblas32": "scipy-openblas32",
+    "huggingface_hub": "huggingface-hub",
+    "ik_llama_cpp": "ik-llama-cpp-python",
+}
 RUNS = ["specviz", "app.py", "pages"]
 
 

@@ -55,7 +55,7 @@ def check_equal(written: Sequence[int], own: tuple[list[int], tuple[int, ...]]) 
     if at is None:
         assert len(written) == len(right)
         return
-    row = loading.load_model("smollm2-135m").scorer().score([*prompt, *right[:at]], 1)[0]
+    row = loading.load_mlx_model("smollm2-135m").scorer().score([*prompt, *right[:at]], 1)[0]
     gap = float(row[right[at]] - row[written[at]])
     assert abs(gap) < TIE, f"token {at} is {written[at]} and not {right[at]}, which is {gap:.3f} nats more probable"
     warnings.warn(f"NUMERICAL TIE at token {at}: gap {gap:.5f} nats", stacklevel=1)

@@ -55,6 +55,7 @@ class TableModel:
     engine: str = "toy"
     precision: str = "float32"
     blas: str = ""
+    model_file: str = ""
 
     def scorer(self) -> Scorer:
         return self.made

@@ -252,7 +252,7 @@ class Baselines:
         """
         target, limits = pair.target, pair.target.capabilities
         near = without_network(target)
-        key = (target.name, pair.where, settings.sampling)
+        key = (target.name, pair.where, limits.engine, limits.model_file, settings.sampling)
         plain = self._still(key)
         if plain is not None and not isinstance(near, Streaming):
             now = check(near, prompt_ids, settings, wait)

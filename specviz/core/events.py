@@ -100,6 +100,9 @@ class RunStarted:
         baseline_age_s: how many seconds before the run that was; None when it was not, or is not recorded.
         place: where the target is. engine, precision, blas: the engine of an in-process target, its number format and
             its matrix library; empty when unknown.
+        model_file: name of the file with the target's weights; empty when unknown.
+        engine_note: why the engine is not the usual one, as a sentence; empty when it is.
+        draft_engine: what runs the draft model; empty for drafts without a model, and when it is not recorded.
         way: how a completions target is to verify; None for other targets. See `Metrics.way` for how it did.
         simulated_rtt_ms: round trip of the network that was simulated in front of the target; 0 for none.
         simulated_jitter_ms: how far a single round trip could differ from that.
@@ -129,6 +132,9 @@ class RunStarted:
     simulated_jitter_ms: Amount = 0.0
     versions: dict[str, str] = field(default_factory=dict)
     baseline_age_s: Amount | None = None
+    model_file: str = ""
+    engine_note: str = ""
+    draft_engine: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ class Capabilities:
         max_context: tokens, prompt and output together.
         stop_ids: tokens that end a generation.
         place: where the target is.
+        model_file: name of the file with the weights of an in-process target; empty when unknown.
+        engine_note: why the engine is not the usual one, as a sentence; empty when it is.
         engine, precision, blas: the engine of an in-process target, its number format and its matrix library; empty
             when unknown.
         server: what a completions target's server says it is: engine, version, model; empty when unknown.
@@ -39,6 +41,8 @@ class Capabilities:
     engine: str = ""
     precision: str = ""
     blas: str = ""
+    model_file: str = ""
+    engine_note: str = ""
     server: str = ""
     way: Way | None = None
     simulated_rtt_ms: float = 0.0
@@ -56,6 +60,7 @@ class Scorer(Protocol):
     def score(self, token_ids: Sequence[int], rows: int) -> Logits:
         """Logits (rows, V) after each of the last `rows` ids of the whole context; -inf for ids that must not be drawn.
 
+        The next call may overwrite them: who keeps rows makes a copy.
         The cache is reused up to the longest common prefix with the last call, so callers never rewind it themselves.
         """
         ...
@@ -83,7 +88,7 @@ class Model(Protocol):
 
     @property
     def engine(self) -> str:
-        """The engine that runs it: "mlx" or "toy"."""
+        """The engine that runs it: "mlx", "llama" or "toy"."""
         ...
 
     @property
@@ -94,6 +99,11 @@ class Model(Protocol):
     @property
     def blas(self) -> str:
         """Library that multiplies its matrices; empty when unknown."""
+        ...
+
+    @property
+    def model_file(self) -> str:
+        """Name of the file with its weights; empty when it has none."""
         ...
 
     @property

@@ -12,7 +12,10 @@ from specviz import __version__
 from specviz.core.ports import Capabilities
 
 #: Packages that affect results or times, among them the BLAS that MLX uses on Linux.
-PACKAGES = ("mlx", "mlx-lm", "scipy-openblas32", "numpy", "transformers", "tokenizers", "openai", "msgspec")
+PACKAGES = (
+    "ik-llama-cpp-python", "mlx", "mlx-lm", "scipy-openblas32",
+    "numpy", "transformers", "tokenizers", "openai", "msgspec",
+)  # fmt: skip
 
 
 @cache

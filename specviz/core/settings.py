@@ -31,13 +31,18 @@ RULES: tuple[RuleName, ...] = get_args(RuleName)
 
 K_MAX = 16
 TEMPERATURE_MAX = 2.0
-MAX_TOKENS_MAX = 1024
+#: Above the context of every model in use; the context ends a run.
+MAX_TOKENS_MAX = 1_048_576
 RTT_MAX_MS = 2000.0
 JITTER_MAX_MS = 1000.0
 
 #: How a completions target verifies; "auto" selects the best exact way for the settings.
 Verification = Literal["auto", "scoring", "prefixes", "generating"]
 VERIFICATIONS: tuple[Verification, ...] = get_args(Verification)
+
+#: What runs a model in this process; "auto" takes the fastest that can.
+EngineWish = Literal["auto", "mlx", "llama"]
+ENGINES: tuple[EngineWish, ...] = get_args(EngineWish)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class Settings:
             `none`, `toy`. A draft `auto` is replaced by the target's default when settings are created.
         k: tokens drafted per round.
         temperature, top_k, top_p: sampling, the same for draft and target.
-        max_tokens: output budget, never exceeded.
+        max_tokens: output budget, never exceeded; the context may end a run before.
         rule, tau: acceptance rule, and the threshold of rule `threshold`.
         seed: of every random draw; 0 is a valid seed.
         system: system prompt; empty for the chat template's own default.
@@ -83,6 +88,8 @@ class Settings:
         verification: how a completions target verifies a round.
         tokenizer: source of a completions target's tokenizer: a known model, a folder, or a Hugging Face repository.
             Empty: see `specviz.setup.remote_tokenizer`.
+        engine: what runs models in this process.
+        context: tokens of prompt and output that an engine makes room for; 0 for its default. Only `llama` uses it.
         simulated_rtt_ms: round trip of a network that is simulated in front of an in-process target; 0 for none.
         simulated_jitter_ms: maximum deviation of a single round trip, in both directions; at most `simulated_rtt_ms`,
             so that no round trip is negative and their mean is `simulated_rtt_ms`.
@@ -108,6 +115,8 @@ class Settings:
     base_url: str = ""
     verification: Verification = "auto"
     tokenizer: str = ""
+    engine: EngineWish = "auto"
+    context: int = 0
     simulated_rtt_ms: float = 0.0
     simulated_jitter_ms: float = 0.0
 
@@ -125,6 +134,9 @@ class Settings:
             raise SettingsError(
                 f"Unknown way to verify {self.verification!r}.", f"Known ways: {', '.join(VERIFICATIONS)}."
             )
+        if self.engine not in ENGINES:
+            raise SettingsError(f"Unknown engine {self.engine!r}.", f"Known engines: {', '.join(ENGINES)}.")
+        _whole("the context", self.context, 0, MAX_TOKENS_MAX)
         if self.draft == AUTO:
             object.__setattr__(self, "draft", default_draft(self.target))
         if self.min_confidence is None:
@@ -235,6 +247,8 @@ ENVIRONMENT: dict[str, str] = {
     "TARGET_BASE_URL": "base_url",
     "TARGET_TOKENIZER": "tokenizer",
     "SPECVIZ_TARGET": "target",
+    "SPECVIZ_ENGINE": "engine",
+    "SPECVIZ_CONTEXT": "context",
     "SPECVIZ_VERIFICATION": "verification",
     "SPECVIZ_TOP_K": "top_k",
     "SPECVIZ_TOP_P": "top_p",
@@ -250,7 +264,7 @@ ENVIRONMENT: dict[str, str] = {
 #: Variables whose values must never appear in anything that specviz writes.
 SECRETS: tuple[str, ...] = ("TARGET_API_KEY", "CEREBRAS_API_KEY")
 
-_WHOLE = {"k", "top_k", "max_tokens", "seed"}
+_WHOLE = {"k", "top_k", "max_tokens", "seed", "context"}
 _REAL = {"temperature", "top_p", "tau", "min_confidence", "simulated_rtt_ms", "simulated_jitter_ms"}
 
 

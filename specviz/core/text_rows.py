@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from specviz.core.ports import Scorer
 from specviz.core.sampling import Logits
 
@@ -44,4 +46,5 @@ class TextRows:
     def _score(self, number: int) -> Logits:
         first = self._start + number * self._chunk
         end = min(first + self._chunk, len(self._ids))
-        return self._scorer.score(self._ids[: end - 1], end - first)
+        # A copy: an engine may overwrite its rows in the next call, and two chunks are held.
+        return np.array(self._scorer.score(self._ids[: end - 1], end - first))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from specviz.core import names
 from specviz.core.errors import UnknownModelError
 from specviz.core.names import TOY
-from specviz.core.ports import Scorer, Tokenizer
+from specviz.core.ports import Model, Scorer, Tokenizer
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Wait
@@ -23,7 +23,7 @@ from specviz.store.sources import resolve
 if TYPE_CHECKING:
     from specviz.engines.mlx.language_model import LanguageModel
 
-LoadModel = Callable[[str, Wait], "LanguageModel"]
+LoadModel = Callable[[str, Wait], Model]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +85,7 @@ def check_target_name(text: str) -> str:
     return name
 
 
-def open_subject(name: str, wait: Wait = Wait(), load: LoadModel = loading.load_model) -> Subject:
+def open_subject(name: str, wait: Wait = Wait(), load: LoadModel = loading.load_mlx_model) -> Subject:
     """Fetch and load a target.
 
     Args:
@@ -102,18 +102,23 @@ def open_subject(name: str, wait: Wait = Wait(), load: LoadModel = loading.load_
     return subject_of(load(target.model, wait), wait.cancelled)
 
 
-def subject_of(model: LanguageModel, cancelled: Callable[[], bool] = lambda: False) -> Subject:
-    """A loaded model as the target."""
+def subject_of(model: Model, cancelled: Callable[[], bool] = lambda: False) -> Subject:
+    """A loaded model as the target. One of MLX writes several texts at once."""
+    from specviz.engines.mlx.language_model import LanguageModel
+
+    in_mlx = model if isinstance(model, LanguageModel) else None
+    scorer = model.scorer()
+    teacher = BatchTeacher(in_mlx, cancelled=cancelled) if in_mlx else ScorerTeacher(scorer, model.stop_ids, cancelled)
     tokenizer = model.tokenizer
     return Subject(
         name=_own_name(model.name),
-        teacher=BatchTeacher(model, cancelled=cancelled),
-        scorer=model.scorer(),
+        teacher=teacher,
+        scorer=scorer,
         tokenizer=tokenizer,
-        vocabulary=tokenizer.vocabulary,
-        stop_ids=tokenizer.stop_ids,
+        vocabulary=model.vocabulary,
+        stop_ids=model.stop_ids,
         max_context=model.max_context,
-        model=model,
+        model=in_mlx,
     )
 
 

@@ -42,7 +42,7 @@ class CombinedDrafter:
         stop_ids: frozenset[int] = frozenset(),
         lookup_confidence: float = 0.9,
     ) -> None:
-        self.name = lookup_first(model.name)
+        self.name, self.engine = lookup_first(model.name), model.engine
         # No limit: when the model's context is full, tokens may still be copied.
         self.max_context: int | None = None
         self._model, self._lookup = model, Lookup(longest, shortest)

@@ -53,6 +53,7 @@ class ModelDrafter:
         stop_ids: a draft ends with the first of these.
         min_confidence: a draft ends before a token whose estimated probability of being reached and kept is below this;
             0 disables it.
+        engine: what runs the model, for the record.
     """
 
     def __init__(
@@ -66,8 +67,9 @@ class ModelDrafter:
         vocab_limit: int | None = None,
         stop_ids: frozenset[int] = frozenset(),
         min_confidence: float = 0.0,
+        engine: str = "",
     ) -> None:
-        self.name, self.max_context, self.min_confidence = name, max_context, min_confidence
+        self.name, self.max_context, self.min_confidence, self.engine = name, max_context, min_confidence, engine
         self._scorer, self._tokenizer, self._tokens = scorer, tokenizer, tokens
         self._vocab_limit, self._stop_ids = vocab_limit, stop_ids
 

@@ -35,9 +35,9 @@ END_TOKENS = (
     "</s>",
 )
 #: In Harmony <|end|> closes one message of several in a turn, as the analysis before the answer.
-_HARMONY_CHANNEL = "<|channel|>"
+HARMONY_CHANNEL = "<|channel|>"
 #: Put inside the name of a special token where a user typed it, until the text is encoded.
-_TYPED = "\ufdd0"
+TYPED = "\ufdd0"
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -153,10 +153,10 @@ class ModelTokenizer:
         typed = [self._as_typed(text) for text in texts]
         turns = list(zip(typed[2::2], typed[3::2], strict=True))
         marked = chat(typed[0], typed[1], turns)
-        return marked.replace(_TYPED, ""), self._encode_marked(marked)
+        return marked.replace(TYPED, ""), self._encode_marked(marked)
 
     def _as_typed(self, text: str) -> str:
-        return self._special_name.sub(lambda name: name[0][0] + _TYPED + name[0][1:], text.replace(_TYPED, ""))
+        return self._special_name.sub(lambda name: name[0][0] + TYPED + name[0][1:], text.replace(TYPED, ""))
 
     def _encode_marked(self, marked: str) -> list[int]:
         """The ids of a text in which the names of special tokens that a user typed are marked."""
@@ -174,12 +174,12 @@ class ModelTokenizer:
 
     def _plain(self, text: str, own: list[int]) -> list[int]:
         """The ids of a text between two control tokens; `own`: those of the text with its marks."""
-        if _TYPED not in text:
+        if TYPED not in text:
             return own
 
         def encode(text: str) -> list[int]:
             options = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
-            ids: list[int] = self._hf.encode(text.replace(_TYPED, ""), **options)
+            ids: list[int] = self._hf.encode(text.replace(TYPED, ""), **options)
             return ids
 
         ids = encode(text)
@@ -230,7 +230,7 @@ class ModelTokenizer:
         stops: set[int | None] = {self._hf.eos_token_id, self._end_of_template()}
         stops |= _eos_ids(folder / "config.json") | _eos_ids(folder / "generation_config.json")
         ids = {piece: i for i, piece in enumerate(self.pieces) if i in self._special}
-        stops |= {ids.get(end) for end in END_TOKENS if not (end == "<|end|>" and _HARMONY_CHANNEL in ids)}
+        stops |= {ids.get(end) for end in END_TOKENS if not (end == "<|end|>" and HARMONY_CHANNEL in ids)}
         return frozenset(i for i in stops if i is not None and 0 <= i < self.vocab_size)
 
     def _end_of_template(self) -> int | None:
@@ -244,7 +244,7 @@ class ModelTokenizer:
         except UnsupportedModelError:
             return None
         first = self.encode(end)[:1]
-        harmony = _HARMONY_CHANNEL in self.pieces
+        harmony = HARMONY_CHANNEL in self.pieces
         return first[0] if first and first[0] in self._special and not harmony else None
 
     def _render(self, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:

@@ -143,6 +143,7 @@ class ToyModel:
     engine = "toy"
     precision = "float32"
     blas = ""
+    model_file = ""
     max_context = MAX_CONTEXT
 
     def __init__(self, noise: float = 0.0) -> None:

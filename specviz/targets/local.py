@@ -32,9 +32,10 @@ class LocalTarget:
     Args:
         name: as in the settings.
         model: scores the blocks.
+        engine_note: see `Capabilities`.
     """
 
-    def __init__(self, name: str, model: Model) -> None:
+    def __init__(self, name: str, model: Model, engine_note: str = "") -> None:
         self.name, self.tokenizer = name, model.tokenizer
         self.capabilities = Capabilities(
             vocab_size=len(model.vocabulary.pieces),
@@ -43,6 +44,8 @@ class LocalTarget:
             engine=model.engine,
             precision=model.precision,
             blas=model.blas,
+            model_file=model.model_file,
+            engine_note=engine_note,
         )
         self._scorer = model.scorer()
 

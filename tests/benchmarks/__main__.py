@@ -170,7 +170,7 @@ def against_mlx_lm(model: LanguageModel) -> dict[str, Any]:
 _PREFILL = """
 import json, sys, time
 from specviz.setup import loading
-model = loading.load_model("smollm2-135m")
+model = loading.load_mlx_model("smollm2-135m")
 ids = model.tokenizer.encode(model.tokenizer.chat("Explain why the sky is blue."))
 model.scorer().score(ids[:2], 1)
 times = []
@@ -215,7 +215,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
     names = parser.parse_args().names or list(BENCHMARKS)
-    model = loading.load_model(NAME)
+    model = loading.load_mlx_model(NAME)
     print(json.dumps({name: BENCHMARKS[name](model) for name in names}, indent=2))
 
 

@@ -162,13 +162,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
     """The same draft in mlx-lm's own speculation, which compares samples: tokens/s on both sides, interleaved."""
+    from specviz.engines.mlx.language_model import load_weights
     from specviz.setup import loading
     from specviz.store import store
 
     name = options.draft[0].rpartition("model:")[2]
     # These load the fast BLAS, which has to be there before MLX is imported.
-    distilled = loading.load_draft(name)
-    model = loading.load_model("smollm2-135m")
+    distilled = loading.load_draft(name, how=loading.Loading("mlx"))
+    module = load_weights(name, store.pull(name)).model
+    model = loading.load_mlx_model("smollm2-135m")
     import mlx.core as mx
     from mlx.nn.layers.base import Module
     from mlx_lm import stream_generate
@@ -181,7 +183,7 @@ def against_mlx_lm(options: argparse.Namespace) -> dict[str, Any]:
 
         def __init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
-            self.inner = distilled.model
+            self.inner = module
             self.to_draft = mx.array(distilled.vocabulary.inputs)
             self.to_target = mx.array(distilled.vocabulary.tokens)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from specviz.engines.mlx.language_model import LanguageModel
-from specviz.setup.loading import load_model
+from specviz.setup.loading import load_mlx_model
 from tests.engines.tiny import write_tiny_model
 
 
@@ -16,4 +16,4 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tiny(tiny_folder: Path) -> LanguageModel:
-    return load_model(str(tiny_folder))
+    return load_mlx_model(str(tiny_folder))

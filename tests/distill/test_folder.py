@@ -16,7 +16,7 @@ from specviz.distill.arrays import flat
 from specviz.distill.card import Training, describe
 from specviz.distill.folder import finish
 from specviz.engines.distilled import Description, DraftVocabulary
-from specviz.setup.loading import load_draft
+from specviz.setup.loading import Loading, load_draft
 
 TARGET = Vocabulary("byte-level BPE", tuple(f"t{i}" for i in range(100)), 1)
 CONFIG = students.config_of(None, (), 40, 512)
@@ -64,7 +64,7 @@ def test_weights_of_numpy_become_a_draft_that_loads_and_gives_the_same_rows(tmp_
         "model.safetensors",
         "vocabulary.safetensors",
     ]
-    draft = load_draft(str(folder))
+    draft = load_draft(str(folder), how=Loading("mlx"))
     draft.check_target(TARGET)
     ours = students.StudentScorer(students.rounded(CONFIG, weights, bits), vocabulary()).score([1, 2, 3, 60], 4)
     np.testing.assert_allclose(draft.scorer().score([1, 2, 3, 60], 4), ours, atol=0.05)

@@ -8,7 +8,7 @@ from specviz.distill import student as students
 from specviz.distill.arrays import flat
 from specviz.engines.distilled import DraftVocabulary
 from specviz.engines.mlx.language_model import LanguageModel
-from specviz.setup.loading import load_model
+from specviz.setup.loading import load_mlx_model
 from tests.engines.tiny import write_tiny_model
 
 
@@ -25,7 +25,7 @@ def cut(model: LanguageModel, layers: tuple[int, ...], vocabulary: DraftVocabula
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_student_of_all_layers_and_all_tokens_is_the_target(tmp_path: Path, tied: bool) -> None:
-    model = load_model(
+    model = load_mlx_model(
         str(write_tiny_model(tmp_path, tie_word_embeddings=tied, rope_traditional=True, rope_theta=5000.0))
     )
     ids = [5, 9, 30, 2, 77]
@@ -46,7 +46,7 @@ def test_a_student_of_some_tokens_has_their_rows_and_reads_the_others_by_the_map
 def test_a_quantised_target_gives_its_weights_as_it_computes_with_them(tmp_path: Path) -> None:
     from mlx.nn.layers.quantized import quantize
 
-    model = load_model(str(write_tiny_model(tmp_path, hidden_size=64)))
+    model = load_mlx_model(str(write_tiny_model(tmp_path, hidden_size=64)))
     expected = {name: w for name, w in students.initial_weights(model, (1,), whole(model)).items()}
     quantize(model.model, group_size=32, bits=8)
     found = students.initial_weights(model, (1,), whole(model))

@@ -34,6 +34,7 @@ class LanguageModel:
         parameters: their number.
         precision: number format of the weights while the model runs: "float32" or "as stored".
         engine: what runs it.
+        model_file: or the first of several.
     """
 
     name: str
@@ -45,6 +46,7 @@ class LanguageModel:
     parameters: int
     precision: str
     engine: str = "mlx"
+    model_file: str = "model.safetensors"
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from specviz.core.errors import UnsupportedModelError
 from specviz.core.ports import Scorer
-from specviz.engines.limits import check_context
+from specviz.engines.limits import check_context, shared_prefix
 
 CHUNK = 512  # ids per pass of a prefill: bounds memory, and how long a stop has to wait
 # Up to this many ids in front of the wanted rows are computed in the same pass. A pass of their own would read all
@@ -101,7 +101,7 @@ class MlxScorer(Scorer):
         """
         ids = list(token_ids)
         check_context(ids, rows, name=self._name, vocab_size=self._vocab_size, max_context=self._max_context)
-        kept = min(_shared(self._ids, ids), len(ids) - rows)
+        kept = min(shared_prefix(self._ids, ids), len(ids) - rows)
         try:
             self._rewind(kept)
             self._feed(ids[kept : len(ids) - rows])
@@ -149,12 +149,3 @@ class MlxScorer(Scorer):
         out = np.array(logits.astype(mx.float32))
         self._ids += ids
         return out
-
-
-def _shared(a: Sequence[int], b: Sequence[int]) -> int:
-    """Length of the longest common prefix."""
-    n = min(len(a), len(b))
-    # The usual case, and fast: the cache is a prefix of the context.
-    if a[:n] == b[:n]:
-        return n
-    return next(i for i in range(n) if a[i] != b[i])

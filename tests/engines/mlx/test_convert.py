@@ -11,7 +11,7 @@ from specviz.core.errors import UnsupportedModelError
 from specviz.engines.gguf.mlx_rules import check_for_mlx
 from specviz.engines.mlx import convert
 from specviz.engines.mlx.language_model import LanguageModel
-from specviz.setup.loading import load_model
+from specviz.setup.loading import load_mlx_model
 from specviz.store import store
 from tests.engines.raw_gguf import LLAMA, header
 from tests.engines.tiny_gguf import write_tiny_gguf
@@ -25,7 +25,7 @@ def test_a_converted_file_scores_as_the_model_that_it_came_from(
     out = tmp_path / "out"
     out.mkdir()
     convert.convert(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf"), out)
-    model = load_model(str(out))
+    model = load_mlx_model(str(out))
     ids = tiny.tokenizer.encode(TEXT)
     assert model.tokenizer.encode(TEXT) == ids
     assert model.tokenizer.stop_ids == tiny.tokenizer.stop_ids
@@ -43,7 +43,7 @@ def test_untied_embeddings(tiny_folder: Path, tmp_path: Path) -> None:
     out.mkdir()
     convert.convert(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf", weights={"output.weight": head}), out)
     assert json.loads((out / "config.json").read_text())["tie_word_embeddings"] is False
-    assert not load_model(str(out)).scorer().score([5, 6], 1).any()
+    assert not load_mlx_model(str(out)).scorer().score([5, 6], 1).any()
 
 
 def refusal(folder: Path, tmp_path: Path, metadata: dict[str, Any], weights: dict[str, Any] | None = None) -> str:
@@ -179,7 +179,7 @@ def test_columns_of_another_model(tiny_folder: Path, tmp_path: Path) -> None:
 def test_a_padding_id_that_means_none_is_no_reason_to_refuse(tiny_folder: Path, tmp_path: Path) -> None:
     changes = {"tokenizer.ggml.padding_token_id": u32(2**32 - 1)}
     convert.convert(write_tiny_gguf(tiny_folder, tmp_path / "tiny.gguf", changes), tmp_path)
-    assert load_model(str(tmp_path)).vocab_size == 300
+    assert load_mlx_model(str(tmp_path)).vocab_size == 300
 
 
 def test_rope_factors_that_cannot_be() -> None:

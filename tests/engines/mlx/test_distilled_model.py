@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from specviz.core.errors import PairingError, UnsupportedModelError
+from specviz.core.sampling import Logits
 from specviz.core.wait import Progress, Wait
-from specviz.engines.mlx.distilled_model import DistilledModel
+from specviz.engines.distilled_model import DistilledModel
+from specviz.engines.mlx.scorer import MlxScorer
 from specviz.engines.toy import ToyTokenizer
 from specviz.setup import loading
 from tests.engines.tiny_distilled import write_tiny_distilled
@@ -29,48 +31,55 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def draft(folder: Path) -> DistilledModel:
-    return loading.load_draft(str(folder))
+    return loading.load_draft(str(folder), how=loading.Loading("mlx"))
 
 
-def one_pass(model: Any, ids: list[int]) -> np.ndarray[Any, Any]:
+def scorer_of(draft: DistilledModel) -> MlxScorer:
+    scorer = draft.scorer()
+    assert isinstance(scorer, MlxScorer)
+    return scorer
+
+
+def one_pass(model: Any, ids: list[int]) -> Logits:
     """The reference: ids converted to the draft's ids here, without a cache."""
     import mlx.core as mx
 
     own = [max(i for i, token in enumerate(KEPT) if token <= target_id) for target_id in ids]
-    return np.array(model(mx.array([own]))[0])
+    return np.array(model(mx.array([own]))[0], dtype=np.float32)
 
 
 def test_rows_are_over_its_own_tokens_after_the_targets_ids(draft: DistilledModel) -> None:
     rows = draft.scorer().score(CONTEXT, 7)
     assert rows.shape == (7, len(KEPT)) and rows.dtype == np.float32 and np.isfinite(rows).all()
-    np.testing.assert_allclose(rows, one_pass(draft.model, CONTEXT)[-7:], atol=1e-4)
+    np.testing.assert_allclose(rows, one_pass(scorer_of(draft)._model, CONTEXT)[-7:], atol=1e-4)
 
 
 def test_the_cache_follows_the_targets_ids(draft: DistilledModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    scorer = draft.scorer()
+    scorer = scorer_of(draft)
     scorer.score(CONTEXT, 1)
     fed: list[int] = []
-    plain = type(draft.model).__call__
+    plain = type(scorer._model).__call__
 
     def counting(self: Any, inputs: Any, cache: Any = None, **rest: Any) -> Any:
         fed.append(inputs.shape[1])
         return plain(self, inputs, cache=cache, **rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(draft.model), "__call__", counting)
+        patch.setattr(type(scorer._model), "__call__", counting)
         # The draft reads both 1 and 2 as 0, but the texts differ, so the cache must not keep the token.
         scorer.score([*CONTEXT, 1, 5], 1)
         rewound = scorer.score([*CONTEXT, 2, 5], 1)
     assert fed == [2, 2] and scorer.cached == len(CONTEXT) + 2
-    np.testing.assert_allclose(rewound, one_pass(draft.model, [*CONTEXT, 2, 5])[-1:], atol=1e-4)
-    np.testing.assert_allclose(scorer.score(CONTEXT[:30], 4), one_pass(draft.model, CONTEXT[:30])[-4:], atol=1e-4)
+    np.testing.assert_allclose(rewound, one_pass(scorer_of(draft)._model, [*CONTEXT, 2, 5])[-1:], atol=1e-4)
+    np.testing.assert_allclose(
+        scorer.score(CONTEXT[:30], 4), one_pass(scorer_of(draft)._model, CONTEXT[:30])[-4:], atol=1e-4
+    )
 
 
 def test_what_is_known_about_it(folder: Path) -> None:
     seen: list[Progress] = []
-    draft = loading.load_draft(str(folder), Wait(seen.append))
+    draft = loading.load_draft(str(folder), Wait(seen.append), loading.Loading("mlx"))
     assert (draft.max_context, draft.precision, draft.description.target) == (2048, "float32", "toy")
-    assert draft.parameters > len(KEPT) * 32
     assert [(p.done, p.total) for p in seen] == [(0, 1), (1, 1)]
 
 
@@ -91,7 +100,7 @@ def test_quantised_weights_are_read(folder: Path, tmp_path: Path) -> None:
     quantize(model, group_size=32, bits=8)
     mx.save_safetensors(str(quantised / "model.safetensors"), dict(tree_flatten(model.parameters())))
     (quantised / "config.json").write_text(json.dumps(config | {"quantization": {"group_size": 32, "bits": 8}}))
-    rows = loading.load_draft(str(quantised)).scorer().score(CONTEXT, 3)
+    rows = loading.load_draft(str(quantised), how=loading.Loading("mlx")).scorer().score(CONTEXT, 3)
     np.testing.assert_allclose(rows, one_pass(model, CONTEXT)[-3:], atol=0.02)
 
 
@@ -101,7 +110,7 @@ def test_weights_that_are_not_those_of_the_config(folder: Path, tmp_path: Path, 
     config = json.loads((bad / "config.json").read_text())
     (bad / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(UnsupportedModelError, match="cannot be loaded"):
-        loading.load_draft(str(bad))
+        loading.load_draft(str(bad), how=loading.Loading("mlx"))
 
 
 def test_a_context_that_is_no_number(folder: Path, tmp_path: Path) -> None:
@@ -109,14 +118,14 @@ def test_a_context_that_is_no_number(folder: Path, tmp_path: Path) -> None:
     config = json.loads((bad / "config.json").read_text())
     (bad / "config.json").write_text(json.dumps(config | {"max_position_embeddings": "many"}))
     with pytest.raises(UnsupportedModelError, match="must be a number of tokens, not 'many'"):
-        loading.load_draft(str(bad))
+        loading.load_draft(str(bad), how=loading.Loading("mlx"))
 
 
 def test_damaged_weights(folder: Path, tmp_path: Path) -> None:
     bad = Path(shutil.copytree(folder, tmp_path / "draft"))
     (bad / "model.safetensors").write_bytes((bad / "model.safetensors").read_bytes()[:999])
     with pytest.raises(UnsupportedModelError, match="cannot be loaded"):
-        loading.load_draft(str(bad))
+        loading.load_draft(str(bad), how=loading.Loading("mlx"))
 
 
 def test_it_is_no_language_model(folder: Path) -> None:

@@ -12,7 +12,7 @@ from specviz.core.wait import Progress, Wait
 from specviz.engines.mlx import language_model
 from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.mlx.language_model import LanguageModel
-from specviz.setup.loading import load_model
+from specviz.setup.loading import load_mlx_model
 from specviz.store import store
 
 
@@ -27,7 +27,7 @@ def test_what_is_known_about_a_model(tiny: LanguageModel, tiny_folder: Path) -> 
 
 def test_progress_of_a_load_reaches_its_total(tiny_folder: Path) -> None:
     seen: list[Progress] = []
-    load_model(str(tiny_folder), Wait(seen.append))
+    load_mlx_model(str(tiny_folder), Wait(seen.append))
     assert seen[0].done == 0 and seen[-1].done == seen[-1].total
 
 
@@ -47,9 +47,9 @@ def test_quantised_weights_become_float32_on_a_cpu_and_stay_on_a_gpu(
     (folder / "config.json").write_text(json.dumps(config | {"quantization": {"group_size": 32, "bits": 8}}))
 
     monkeypatch.setattr(language_model, "_on_gpu", lambda: True)
-    stored = load_model(str(folder))
+    stored = load_mlx_model(str(folder))
     monkeypatch.setattr(language_model, "_on_gpu", lambda: False)
-    plain = load_model(str(folder))
+    plain = load_mlx_model(str(folder))
 
     assert (stored.precision, plain.precision) == ("as stored", "float32")
     assert {w.dtype for w in dict(tree_flatten(plain.model.parameters())).values()} == {mx.float32}
@@ -63,7 +63,7 @@ def test_weights_that_would_not_fit_the_memory_stay_quantised(
     tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(language_model, "_memory_bytes", lambda: 1000)
-    assert load_model(str(tiny_folder)).precision == "as stored"
+    assert load_mlx_model(str(tiny_folder)).precision == "as stored"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_model_that_mlx_lm_cannot_load(
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(UnsupportedModelError, match=message):
-        load_model(str(folder))
+        load_mlx_model(str(folder))
 
 
 def test_damaged_weights(tiny_folder: Path, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_damaged_weights(tiny_folder: Path, tmp_path: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     with pytest.raises(UnsupportedModelError, match="cannot be loaded"):
-        load_model(str(folder))
+        load_mlx_model(str(folder))
 
 
 @pytest.mark.smollm

@@ -9,7 +9,7 @@ import pytest
 from specviz.core.errors import PromptError, UnsupportedModelError
 from specviz.engines.mlx.language_model import LanguageModel
 from specviz.engines.mlx.scorer import CHUNK, check_rewindable
-from specviz.setup.loading import load_model
+from specviz.setup.loading import load_mlx_model
 from tests.engines.tiny import write_tiny_model
 
 IDS = [int(i) for i in np.random.default_rng(0).integers(3, 290, 1200)]
@@ -88,7 +88,7 @@ def test_a_failure_on_the_way_leaves_no_half_filled_cache(tiny: LanguageModel, m
 
 
 def test_padding_rows_are_masked_and_their_ids_refused(tmp_path: Path) -> None:
-    padded = load_model(str(write_tiny_model(tmp_path, padding=12)))
+    padded = load_mlx_model(str(write_tiny_model(tmp_path, padding=12)))
     real = padded.tokenizer.vocab_size
     rows = padded.scorer().score(IDS[:10], 3)
     assert rows.shape == (3, real + 12) == (3, padded.vocab_size)
@@ -100,7 +100,7 @@ def test_padding_rows_are_masked_and_their_ids_refused(tmp_path: Path) -> None:
 def test_a_sliding_window_is_refused_at_load(tmp_path: Path) -> None:
     write_tiny_model(tmp_path, sliding_window=16, layer_types=["full_attention", "sliding_attention"])
     with pytest.raises(UnsupportedModelError, match="RotatingKVCache"):
-        load_model(str(tmp_path))
+        load_mlx_model(str(tmp_path))
 
 
 def test_every_cache_that_is_let_through_forgets_what_it_gives_back() -> None:

@@ -1,0 +1,1 @@
+"""GGUF files on a CPU, by ik_llama.cpp."""

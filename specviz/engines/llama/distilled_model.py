@@ -1,0 +1,49 @@
+"""A distilled draft that ik_llama.cpp runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from specviz.core.errors import UnsupportedModelError
+from specviz.engines.distilled import check_folder
+from specviz.engines.distilled_model import DistilledModel
+from specviz.engines.gguf.read import read_gguf
+from specviz.engines.llama.handle import Handle
+from specviz.engines.llama.model import DEFAULT_CONTEXT, prepare
+from specviz.engines.llama.scorer import LlamaScorer
+from specviz.engines.llama.threads import threads
+
+
+def load(name: str, folder: Path, path: Path, context: int = 0) -> DistilledModel:
+    """Load a distilled draft.
+
+    Args:
+        folder: of the draft: what it is, and the map of its tokens.
+        path: its weights as `specviz.engines.llama.draft_file.write_draft` wrote them.
+        context: tokens; 0 takes the default. At most what the draft was trained for.
+
+    Raises:
+        UnsupportedModelError: a file is missing, damaged, of another format, or does not fit the others.
+    """
+    description, vocabulary = check_folder(folder)
+    read_gguf(path)
+    handle = Handle(path)
+    size = min(context or DEFAULT_CONTEXT, handle.trained_context)
+    width, inputs = len(vocabulary.tokens), vocabulary.inputs
+    if handle.vocab_size != width:
+        raise UnsupportedModelError(
+            f"{path.name} has {handle.vocab_size:,} tokens, and the draft in {folder} has {width:,}.",
+            "Delete the file: it is made again.",
+        )
+    prepare(name, handle, width)
+    return DistilledModel(
+        name=name,
+        vocabulary=vocabulary,
+        description=description,
+        max_context=size,
+        precision=handle.precision,
+        engine="llama",
+        scorer=lambda: LlamaScorer(
+            name, handle, vocab_size=len(inputs), width=width, max_context=size, threads=threads, inputs=inputs
+        ),
+    )

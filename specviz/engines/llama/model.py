@@ -1,0 +1,114 @@
+"""A language model that ik_llama.cpp runs: weights of a GGUF file, its tokenizer, and a cache for every user of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from specviz.core.errors import SettingsError, UnsupportedModelError
+from specviz.core.vocabulary import Vocabulary
+from specviz.engines.gguf.read import read_gguf
+from specviz.engines.llama.handle import Handle
+from specviz.engines.llama.rewind import check_rewindable
+from specviz.engines.llama.scorer import LlamaScorer
+from specviz.engines.llama.threads import Threads, threads
+from specviz.engines.llama.tokenizer import GgufTokenizer
+
+#: Context of a model without a wish. A cache takes its whole memory when it is made.
+DEFAULT_CONTEXT = 8192
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LlamaModel:
+    """A loaded model, a `specviz.core.ports.Model`.
+
+    Attributes:
+        name: as the user gave it.
+        tokenizer: of the file.
+        max_context: tokens.
+        precision: number format of the weights, such as "Q8_0".
+        file: the GGUF file.
+        handle, threads: its weights, and how many threads a pass takes.
+        engine: what runs it.
+        blas: empty: the engine has its own kernels.
+    """
+
+    name: str
+    tokenizer: GgufTokenizer
+    max_context: int
+    precision: str
+    file: Path
+    handle: Handle
+    threads: Threads
+    engine: str = "llama"
+    blas: str = ""
+
+    @property
+    def model_file(self) -> str:
+        """The name of the file."""
+        return self.file.name
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer's."""
+        return self.tokenizer.vocabulary
+
+    @property
+    def stop_ids(self) -> frozenset[int]:
+        """Tokens that end a generation."""
+        return self.tokenizer.stop_ids
+
+    def scorer(self) -> LlamaScorer:
+        """A new, empty cache over these weights."""
+        size = self.tokenizer.vocab_size
+        return LlamaScorer(
+            self.name, self.handle, vocab_size=size, width=size, max_context=self.max_context, threads=self.threads
+        )
+
+
+def load(name: str, path: Path, context: int = 0, on_step: Callable[[int], None] = lambda step: None) -> LlamaModel:
+    """Load a GGUF file.
+
+    Args:
+        name: for messages.
+        path: of a split model its first part.
+        context: tokens; 0 takes the model's own, at most `DEFAULT_CONTEXT`.
+        on_step: called with 0, 1 and 2: how many of the two parts, weights and checks, are done.
+
+    Raises:
+        UnsupportedModelError: a damaged file, an architecture that the library does not know, a cache that cannot be
+            rewound, or too little memory.
+        SettingsError: a context that is longer than the model's.
+    """
+    on_step(0)
+    read_gguf(path)
+    handle = Handle(path)
+    trained = handle.trained_context
+    if context > trained:
+        raise SettingsError(
+            f"{name} was trained for contexts of at most {trained:,} tokens, not {context:,}.",
+            f"Give --context {trained} or less.",
+        )
+    on_step(1)
+    tokenizer = GgufTokenizer(handle)
+    prepare(name, handle, tokenizer.vocab_size)
+    on_step(2)
+    size = context or min(trained, DEFAULT_CONTEXT)
+    return LlamaModel(name, tokenizer, size, handle.precision, path, handle, threads)
+
+
+def prepare(name: str, handle: Handle, vocab_size: int) -> None:
+    """Check that the cache can be rewound, and choose the number of threads.
+
+    Raises:
+        UnsupportedModelError: it cannot, or the model is no decoder.
+    """
+    if handle.has_encoder:
+        raise UnsupportedModelError(f"{name} has an encoder, and only decoders can be run.", "Use another model.")
+    window = handle.window
+    scorer = LlamaScorer(
+        name, handle, vocab_size=vocab_size, width=vocab_size, max_context=window + 256, threads=threads
+    )
+    check_rewindable(scorer, name, vocab_size, window)
+    threads.measure(lambda: scorer.score([0, 1], 1))
