@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.engines.gguf.read import GgufFile, read_gguf
+from specviz.engines.gguf.parts import read_model
+from specviz.engines.gguf.read import GgufFile
 
 #: Forms that the library knows but cannot multiply by, or does not know.
 _NO_WEIGHTS = frozenset(
@@ -46,13 +47,13 @@ def check_for_llama(path: Path, tokenizer: bool = True) -> GgufFile:
     """Check that a file is sound, and has nothing on which ik_llama.cpp would end the process.
 
     Args:
-        path: of a split model any part.
+        path: of a split model the first part; the others are checked too.
         tokenizer: whether it must have one.
 
     Raises:
-        UnsupportedModelError: see `read_gguf`; or it breaks a rule of the library.
+        UnsupportedModelError: see `read_model`; or it breaks a rule of the library.
     """
-    file = read_gguf(path)
+    file = read_model(path)
     for why in _broken(file, tokenizer):
         raise UnsupportedModelError(f"{path.name} cannot be run by the GGUF engine: {why}.", "Use another file.")
     return file

@@ -24,6 +24,11 @@ def check_for_mlx(path: Path) -> GgufFile:
             f"{path.name} has the architecture {architecture!r}; MLX reads GGUF files of the Llama family only.",
             "Use the same model as an MLX folder or a Hugging Face repository.",
         )
+    if file.metadata.get("split.count", 1) != 1:
+        raise UnsupportedModelError(
+            f"{path.name} is one part of a model that is split; MLX reads GGUF files that are whole.",
+            "Use the same model as an MLX folder or a Hugging Face repository.",
+        )
     for tensor in file.tensors.values():
         if tensor.form.name not in _MLX_FORMS or not tensor.shape:
             raise UnsupportedModelError(
