@@ -35,8 +35,8 @@ def check(settings: Settings, variables: Mapping[str, str] | None = None) -> Non
         known = ", ".join(c.name for c in drafts(settings.target))
         raise UnknownModelError(
             f"Unknown draft {settings.draft!r}.",
-            f"Known: {known}; or model: with a Hugging Face repository, a folder or a .gguf file; ngram+ in front of "
-            "any of these puts n-gram lookup first.",
+            f"Known: {known}; or model: with a Hugging Face repository, a GGUF model of one (org/name:Q4_K_M), a "
+            "folder or a .gguf file; ngram+ in front of any of these puts n-gram lookup first.",
         )
     if draft.kind in ("none", "ngram"):
         return
@@ -72,8 +72,8 @@ def _check_target(target: TargetName, settings: Settings, variables: Mapping[str
         known = ", ".join(c.name for c in targets({}))
         raise UnknownModelError(
             f"Unknown target {settings.target!r}.",
-            f"Known: {known}; or local: with a Hugging Face repository, a folder or a .gguf file; or openai: with the "
-            "name of a model that a server has.",
+            f"Known: {known}; or local: with a Hugging Face repository, a GGUF model of one (org/name:Q4_K_M), a "
+            "folder or a .gguf file; or openai: with the name of a model that a server has.",
         )
 
 

@@ -180,6 +180,11 @@ def check_complete(folder: Path) -> None:
             f"{folder} is not a complete distilled draft: it has no {' and no '.join(missing)}.",
             "Copy the folder again, with all of its files.",
         )
+    if missing and (gguf := sorted(fnmatch.filter(names, "*.gguf"))):
+        raise UnsupportedModelError(
+            f"{folder} holds GGUF files, and is no model in the Hugging Face layout.",
+            f"Give the file: {_short(str(folder / gguf[0]))}" + (" or another." if len(gguf) > 1 else ""),
+        )
     if missing:
         raise UnsupportedModelError(
             f"{folder} is not a model that mlx-lm can load: it has no {' and no '.join(missing)}.",

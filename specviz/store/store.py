@@ -11,7 +11,7 @@ from pathlib import Path
 from specviz.core.errors import UnsupportedModelError
 from specviz.core.wait import Wait
 from specviz.engines import distilled
-from specviz.engines.gguf.read import read_gguf
+from specviz.engines.gguf.split import parts_of, read_model
 from specviz.store import conversion, hub
 from specviz.store.gguf import default, file
 from specviz.store.gguf.variants import variants_of
@@ -51,8 +51,7 @@ def inspect(name: str) -> ModelSource:
         if distilled.is_distilled(Path(source.location)):
             distilled.check_folder(Path(source.location))
     elif (here := _gguf_on_disk(source)) is not None:
-        for part in file.all_parts(Path(here.location)):
-            read_gguf(part)
+        read_model(Path(here.location))
     return source
 
 
@@ -124,7 +123,7 @@ def _one_file(source: ModelSource, wait: Wait) -> ModelSource:
     Raises: as `pull`.
     """
     path = file.gguf_file(source, wait)
-    if (count := len(file.all_parts(path))) > 1:
+    if (count := len(parts_of(path))) > 1:
         raise UnsupportedModelError(
             f"{source.name} is split into {count} files, and MLX reads a model in one file only.",
             "Use the engine llama, join the files with llama-gguf-split --merge, or take a smaller quantization.",

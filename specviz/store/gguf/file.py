@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from specviz.core.errors import UnsupportedModelError
 from specviz.core.wait import Wait
+from specviz.engines.gguf.split import refuse_missing
 from specviz.store.gguf import found, repository
-from specviz.store.gguf.variants import parts_of
 from specviz.store.sources import ModelSource
 
 
@@ -23,7 +22,7 @@ def gguf_here(source: ModelSource) -> Path | None:
     if source.kind == "hub-gguf":
         repo, _, tag = source.location.partition(":")
         return found.in_repository(repo, tag)
-    return _first_part(Path(source.location))
+    return refuse_missing(Path(source.location))[0]
 
 
 def gguf_file(source: ModelSource, wait: Wait = Wait()) -> Path:
@@ -42,20 +41,3 @@ def gguf_file(source: ModelSource, wait: Wait = Wait()) -> Path:
         return path
     repo, _, tag = source.location.partition(":")
     return repository.fetch(repo, tag, wait)
-
-
-def all_parts(first: Path) -> list[Path]:
-    """Every file of a model, by its first one."""
-    return [first.with_name(name) for name in parts_of(first.name)]
-
-
-def _first_part(path: Path) -> Path:
-    parts = all_parts(path)
-    missing = [part.name for part in parts if not part.is_file()]
-    if missing and len(parts) > 1:
-        raise UnsupportedModelError(
-            f"{path.name} is one of {len(parts)} parts of a model, and {missing[0]} is not beside it"
-            + (f", nor are {len(missing) - 1} more." if len(missing) > 1 else "."),
-            "Put all parts into the same folder.",
-        )
-    return parts[0]

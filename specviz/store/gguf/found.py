@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
+import platformdirs
 
 from specviz.core.errors import UnknownModelError
 from specviz.store import hub
@@ -162,7 +163,11 @@ def _hub_shelves(repo: str) -> Iterator[_Shelf]:
 
 
 def _llama_shelves(repo: str) -> Iterator[_Shelf]:
-    folder = Path(os.environ.get("LLAMA_CACHE") or _home(".cache", "llama.cpp"))
+    try:
+        own = platformdirs.user_cache_dir("llama.cpp", appauthor=False, opinion=False)
+    except RuntimeError:  # a user without a home
+        own = ""
+    folder = Path(os.environ.get("LLAMA_CACHE") or own or _home(".cache", "llama.cpp"))
     names = list(_gguf_names(folder))
     if repo:
         prefixes = {repo: f"{repo.replace('/', '_')}_"}

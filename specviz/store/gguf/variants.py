@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from specviz.core.errors import UnknownModelError
+from specviz.engines.gguf.split import PART
 
 #: What is taken where a name chooses no quantization: the first of these that there is.
 PREFERRED = ("Q4_K_M", "Q8_0", "Q4_0", "Q5_K_M", "Q6_K", "Q4_K_S", "BF16", "F16")
 
 # A name that is shown, and handed to other programs: nothing in it controls a terminal or leaves a folder.
 _NAME = re.compile(r"(?!.*\.\.)[\w+()\[\] ,=@#-][\w+()\[\] ,=@#./-]{0,400}\.gguf", re.IGNORECASE)
-_PART = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>00\d{3})", re.IGNORECASE)
 _QUANTIZATION = re.compile(
     r"(?:^|[-._/])((?:UD-)?(?:I?Q\d\w*|TQ\d_\d|MXFP4\w*|B?F16|F32|FP16|FP32))(?=$|/)", re.IGNORECASE
 )
@@ -51,7 +51,7 @@ def variants_of(names: Iterable[str]) -> list[Variant]:
         if not _NAME.fullmatch(name) or _NO_MODEL.search(name):
             continue
         stem = name[: -len(".gguf")]
-        if part := _PART.fullmatch(stem):
+        if part := PART.fullmatch(stem):
             number, count = int(part["number"]), int(part["count"])
             if 1 <= number <= count:
                 split.setdefault((part["stem"], count), {})[number] = name
@@ -62,15 +62,6 @@ def variants_of(names: Iterable[str]) -> list[Variant]:
         missing = tuple(f"{stem}-{n:05}-of-{count:05}.gguf" for n in range(1, count + 1) if n not in parts)
         found.append(Variant(_label(stem), stem, there, missing))
     return sorted(found, key=lambda variant: (variant.label, variant.stem))
-
-
-def parts_of(name: str) -> list[str]:
-    """The names of all parts of a split model, by that of one; only the name itself for a model in one file."""
-    part = _PART.fullmatch(name[: -len(".gguf")]) if name.lower().endswith(".gguf") else None
-    if part is None or not 1 <= int(part["number"]) <= int(part["count"]):
-        return [name]
-    ending = name[-len(".gguf") :]
-    return [f"{part['stem']}-{n:05}-of-{part['count']}{ending}" for n in range(1, int(part["count"]) + 1)]
 
 
 def matching(variants: list[Variant], tag: str) -> list[Variant]:
