@@ -6,10 +6,12 @@ import argparse
 from typing import Any
 
 from specviz.cli.terminal import ProgressLine
-from specviz.core.errors import UnknownModelError
+from specviz.core.errors import UnknownModelError, UnsupportedModelError
 from specviz.core.wait import Wait
-from specviz.store import sources, store
+from specviz.setup.environment import environment
+from specviz.setup.weights import engine_wish, fetch_weights, weights_of
 from specviz.store.gguf.found import found
+from specviz.store.known import KNOWN
 
 
 def add_models(commands: Any) -> None:
@@ -34,18 +36,17 @@ def add_models(commands: Any) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
+    wish = engine_wish(environment())
     rows = [("NAME", "PARAMETERS", "DOWNLOAD", "HERE", "GOOD FOR")]
-    for entry in store.listing():
-        model = entry.known
-        rows.append(
-            (
-                model.name,
-                f"{model.parameters / 1e6:,.0f} M" if model.parameters else "n/a",
-                f"{model.download_bytes / 1e6:,.0f} MB",
-                "yes" if entry.path else "no",
-                model.good_for,
-            )
-        )
+    for model in KNOWN:
+        size = f"{model.parameters / 1e6:,.0f} M" if model.parameters else "n/a"
+        try:
+            weights = weights_of(model.name, wish)
+        except UnsupportedModelError as exc:  # there is no engine for it here
+            rows.append((model.name, size, "n/a", "no", exc.message))
+            continue
+        download, here = f"{weights.download_bytes / 1e6:,.0f} MB", "yes" if weights.path else "no"
+        rows.append((model.name, size, download, here, model.good_for))
     for other in found():
         what = f"{other.label}, {other.disk_bytes / 1e6:,.0f} MB on the disk, from {other.place}."
         rows.append((other.name, other.summary.size or "n/a", "0 MB", "yes", what))
@@ -57,15 +58,14 @@ def _list(options: argparse.Namespace) -> int:
 
 def _pull(options: argparse.Namespace) -> int:
     progress = ProgressLine()
-    path = store.pull(options.name, Wait(progress))
+    path = fetch_weights(options.name, Wait(progress), engine_wish(environment()))
     progress.clear()
     print(path)
     return 0
 
 
 def _path(options: argparse.Namespace) -> int:
-    sources.resolve(options.name)
-    path = store.local_path(options.name)
+    path = weights_of(options.name, engine_wish(environment())).path
     if path is None:
         raise UnknownModelError(
             f"{options.name} is not on this machine.", f"Fetch it with: python -m specviz models pull {options.name}"

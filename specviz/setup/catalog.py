@@ -1,4 +1,4 @@
-"""What can be chosen: a list of targets, and a list of drafts for a target. No model library is loaded for them."""
+"""What can be chosen: a list of targets, and a list of drafts for a target. No model is loaded for them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from specviz.core.connection import connection
-from specviz.core.errors import ModelError, SettingsError
+from specviz.core.errors import ModelError, SettingsError, UnsupportedModelError
 from specviz.core.names import ANY_COMPLETIONS, NGRAM, NONE, TOY, local_name, lookup_first, model_name, parse_target
-from specviz.core.settings import Settings
+from specviz.core.settings import EngineWish, Settings
 from specviz.setup.environment import environment
-from specviz.store import sources, store
+from specviz.setup.weights import engine_wish, weights_of
+from specviz.store import sources
 from specviz.store.gguf.file import gguf_here
 from specviz.store.gguf.found import FoundModel, found
 from specviz.store.gguf.summary import GgufSummary, summary_of
@@ -45,7 +46,8 @@ def targets(variables: Mapping[str, str] | None = None) -> list[CatalogEntry]:
         variables: the environment, which may name a server; None reads the environment.
     """
     toy = CatalogEntry(TOY, "Toy", "A table of 294 tokens: instant, no download, made-up sentences.", True, "")
-    local = (_model_choice(local_name(model.name), model) for model in KNOWN if not model.distilled_for)
+    wish = _wish(variables)
+    local = (_model_choice(local_name(model.name), model, wish) for model in KNOWN if not model.distilled_for)
     others = (_found_choice(local_name(model.name), model) for model in _found())
     return [*local, *others, *_remote_choices(variables), toy]
 
@@ -71,28 +73,32 @@ def drafts(target: str) -> list[CatalogEntry]:
     is_toy = target == TOY
     family, rule = family_of(parse_target(target).model), _rule_of(parse_target(target).model)
     alone = "" if is_toy else "It has the same vocabulary as the toy target only."
-    own = [model for model in KNOWN if model.distilled_for]
+    own, wish = [model for model in KNOWN if model.distilled_for], _wish(None)
     return [
-        *(_lookup_first(_distilled_choice(model, target)) for model in own),
-        *(_distilled_choice(model, target) for model in own),
+        *(_lookup_first(_distilled_choice(model, target, wish)) for model in own),
+        *(_distilled_choice(model, target, wish) for model in own),
         CatalogEntry(
             NGRAM, "n-gram lookup", "Copies what followed last time. Free; helps where text repeats.", True, ""
         ),
-        *(_draft_choice(model, is_toy, family, rule) for model in KNOWN if not model.distilled_for),
+        *(_draft_choice(model, is_toy, family, rule, wish) for model in KNOWN if not model.distilled_for),
         *(_found_draft(model, is_toy, rule) for model in _found()),
         CatalogEntry(TOY, "Toy draft", "The toy target with noise.", is_toy, alone),
         CatalogEntry(NONE, "None", "Plain decoding, one token per round.", True, ""),
     ]
 
 
-def _model_choice(name: str, model: KnownModel) -> CatalogEntry:
-    here = store.local_path(model.name) is not None
-    reason = "" if here else f"{model.download_bytes / 1e6:,.0f} MB to download"
+def _model_choice(name: str, model: KnownModel, wish: EngineWish) -> CatalogEntry:
+    try:
+        weights = weights_of(model.name, wish)
+    except UnsupportedModelError as exc:
+        return CatalogEntry(name, model.title, model.good_for, False, exc.message)
+    here = weights.path is not None
+    reason = "" if here else f"{weights.download_bytes / 1e6:,.0f} MB to download"
     return CatalogEntry(name, model.title, model.good_for, here, reason)
 
 
-def _draft_choice(model: KnownModel, is_toy: bool, family: str | None, rule: str) -> CatalogEntry:
-    choice = _model_choice(model_name(model.name), model)
+def _draft_choice(model: KnownModel, is_toy: bool, family: str | None, rule: str, wish: EngineWish) -> CatalogEntry:
+    choice = _model_choice(model_name(model.name), model, wish)
     if family is None:
         return _compared(choice, _RULES[model.vocabulary], rule, is_toy)
     return _compared(choice, model.vocabulary, family, is_toy)
@@ -112,6 +118,13 @@ def _compared(choice: CatalogEntry, ours: str, theirs: str, is_toy: bool) -> Cat
     return choice
 
 
+def _wish(variables: Mapping[str, str] | None) -> EngineWish:
+    try:
+        return engine_wish(environment() if variables is None else variables)
+    except SettingsError:  # said where the settings are read
+        return "auto"
+
+
 def _found() -> list[FoundModel]:
     """The models of other programs, without those that have a short name."""
     named = {known.gguf.lower() for known in KNOWN}
@@ -123,8 +136,8 @@ def _found_choice(name: str, model: FoundModel) -> CatalogEntry:
     return CatalogEntry(name, model.name, f"{what}. From {model.place}.", True, "")
 
 
-def _distilled_choice(model: KnownModel, target: str) -> CatalogEntry:
-    choice = _model_choice(model_name(model.name), model)
+def _distilled_choice(model: KnownModel, target: str, wish: EngineWish) -> CatalogEntry:
+    choice = _model_choice(model_name(model.name), model, wish)
     reason = "" if choice.available else "This installation of specviz lacks its weights."
     known = _known(target)
     title = next(k.title for k in KNOWN if k.name == model.distilled_for)

@@ -1,37 +1,22 @@
-"""Models by name: looked up, fetched, listed. See `specviz.store.sources` for what a name can be.
+"""Models by name: looked up and fetched. See `specviz.store.sources` for what a name can be.
 
 Nothing here imports MLX before a conversion needs it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from specviz.core.errors import UnsupportedModelError
 from specviz.core.wait import Wait
 from specviz.engines import distilled
-from specviz.engines.gguf.split import parts_of, read_model
+from specviz.engines.gguf.parts import read_model
 from specviz.store import conversion, hub
 from specviz.store.gguf import default, file
 from specviz.store.gguf.variants import variants_of
-from specviz.store.known import KNOWN, KnownModel
 from specviz.store.sources import ModelSource, check_complete, check_kinds, resolve
 from specviz.store.workspace import disk_errors
-
-
-@dataclass(frozen=True, slots=True)
-class ListedModel:
-    """A known model, and whether it is on this machine.
-
-    Attributes:
-        path: its folder; None where it is not on this machine.
-        disk_bytes: the size of its files; None where it is not on this machine.
-    """
-
-    known: KnownModel
-    path: Path | None
-    disk_bytes: int | None
 
 
 def inspect(name: str) -> ModelSource:
@@ -102,9 +87,10 @@ def pull(name: str, wait: Wait = Wait()) -> Path:
             folder = hub.fetch(source.location, wait, size)
             _refuse_gguf_repository(source.location)
         else:
-            gguf = source if source.kind == "wheel" else _one_file(source, wait)
+            if source.kind == "hub-gguf":
+                source = replace(source, kind="gguf", location=str(file.gguf_file(source, wait)))
             with disk_errors():
-                folder = conversion.converted(gguf, wait)
+                folder = conversion.converted(source, wait)
     check_complete(folder)
     if not source.is_gguf:  # a conversion that is damaged is found out and repeated by its loader
         check_kinds(folder)
@@ -117,20 +103,6 @@ def _gguf_on_disk(source: ModelSource) -> ModelSource | None:
     return replace(source, kind="gguf", location=str(path)) if path else None
 
 
-def _one_file(source: ModelSource, wait: Wait) -> ModelSource:
-    """A GGUF model, apart from the wheel's, as a file that can be converted; fetched where it is not here.
-
-    Raises: as `pull`.
-    """
-    path = file.gguf_file(source, wait)
-    if (count := len(parts_of(path))) > 1:
-        raise UnsupportedModelError(
-            f"{source.name} is split into {count} files, and MLX reads a model in one file only.",
-            "Use the engine llama, join the files with llama-gguf-split --merge, or take a smaller quantization.",
-        )
-    return replace(source, kind="gguf", location=str(path))
-
-
 def _refuse_gguf_repository(repo: str) -> None:
     """Refuse a repository that has GGUF models and nothing for MLX, which its name did not say."""
     models = variants_of(hub.listed(repo))
@@ -141,15 +113,6 @@ def _refuse_gguf_repository(repo: str) -> None:
         )
 
 
-def listing() -> list[ListedModel]:
-    """The known models, with the folders of those that are on this machine."""
-    listed = []
-    for known in KNOWN:
-        path = local_path(known.name)
-        listed.append(ListedModel(known, path, _disk_bytes(path) if path else None))
-    return listed
-
-
 def _check_installed(source: ModelSource) -> None:
     folder = Path(source.location)
     if not distilled.is_distilled(folder):
@@ -157,11 +120,6 @@ def _check_installed(source: ModelSource) -> None:
             f"{source.name} is part of specviz, but this copy lacks it: there is no draft in {folder}.",
             "Install specviz again, with its weights; until then n-gram lookup fits every target.",
         )
-
-
-def _disk_bytes(folder: Path) -> int:
-    # The hub's cache consists of links; stat follows them.
-    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
 
 
 def gguf_here(name: str) -> Path | None:

@@ -19,8 +19,7 @@ from specviz.core.errors import DownloadError, ModelError, SettingsError, Unknow
 from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Progress, Wait
 from specviz.setup.loading import load_mlx_model
-from specviz.store import hub, manifest, sources, store, wheel, workspace
-from specviz.store.known import KNOWN
+from specviz.store import manifest, sources, store, wheel, workspace
 from tests.engines.tiny_distilled import write_tiny_distilled
 from tests.engines.tiny_gguf import write_tiny_gguf, write_wheel
 from tests.processes import wait_until
@@ -447,8 +446,7 @@ def test_a_model_that_is_part_of_specviz(draft_folder: Path, monkeypatch: pytest
     assert (source.name, source.kind, source.location) == ("smollm2-draft", "package", str(draft_folder))
     assert store.local_path("smollm2-draft") == store.pull("smollm2-draft") == draft_folder
     assert store.inspect("smollm2-draft") == source
-    (entry,) = (e for e in store.listing() if e.known.name == "smollm2-draft")
-    assert entry.path == draft_folder and entry.known.download_bytes == 0 and entry.known.distilled_for
+    assert source.known is not None and source.known.download_bytes == 0 and source.known.distilled_for
 
 
 def test_a_part_of_specviz_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -573,16 +571,6 @@ def test_a_damaged_gguf_file_leaves_nothing(cache_folder: Path, tmp_path: Path) 
     with pytest.raises(UnsupportedModelError, match="not a complete GGUF"):
         store.pull(str(path))
     assert left_behind(cache_folder) == []
-
-
-def test_listing(use_pip: UsePip, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "cached", lambda repo: None)
-    monkeypatch.setattr(sources, "WEIGHTS", Path("/nowhere"))
-    assert [entry.path for entry in store.listing()] == [None] * len(KNOWN)
-    use_pip("good")
-    folder = store.pull("smollm2-135m")
-    first = store.listing()[0]
-    assert first.path == folder and first.disk_bytes == sum(p.stat().st_size for p in folder.iterdir())
 
 
 def test_the_cache_folder_is_the_users_unless_the_variable_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

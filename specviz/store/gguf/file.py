@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from specviz.core.wait import Wait
-from specviz.engines.gguf.split import refuse_missing
 from specviz.store.gguf import found, repository
+from specviz.store.gguf.parts import first_part
 from specviz.store.sources import ModelSource
 
 
@@ -22,7 +22,7 @@ def gguf_here(source: ModelSource) -> Path | None:
     if source.kind == "hub-gguf":
         repo, _, tag = source.location.partition(":")
         return found.in_repository(repo, tag)
-    return refuse_missing(Path(source.location))[0]
+    return first_part(Path(source.location))
 
 
 def gguf_file(source: ModelSource, wait: Wait = Wait()) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from specviz.core.errors import UnknownModelError
-from specviz.engines.gguf.split import PART
+from specviz.store.gguf.parts import PART
 
 #: What is taken where a name chooses no quantization: the first of these that there is.
 PREFERRED = ("Q4_K_M", "Q8_0", "Q4_0", "Q5_K_M", "Q6_K", "Q4_K_S", "BF16", "F16")
