@@ -51,8 +51,11 @@ def load_model(name: str, wait: Wait = Wait(), how: Loading = Loading()) -> Mode
     if choose(source, how.engine).engine == "mlx":
         return load_mlx_model(name, wait)
     from specviz.engines.llama import model
+    from specviz.store.gguf.tried import ensure_tried
 
     file = store.pull_gguf(name, wait)
+    if source.kind != "wheel":  # those are checked by their sum, and known to run
+        ensure_tried(file, wait)
     return model.load(name, file, how.context, lambda n: wait.on_progress(Progress(f"Loading {name}", n, 2)))
 
 
@@ -80,15 +83,20 @@ def load_draft(name: str, wait: Wait = Wait(), how: Loading = Loading()) -> Dist
     """
     folder = store.pull(name, wait)
     wait.on_progress(Progress(f"Loading {name}", 0, 1))
-    if choose(sources.resolve(name), how.engine, is_draft=True).engine == "mlx":
+    source = sources.resolve(name)
+    if choose(source, how.engine, is_draft=True).engine == "mlx":
         from specviz.engines.mlx import distilled_model as in_mlx
 
         loaded = in_mlx.load(name, folder)
     else:
         from specviz.engines.llama import distilled_model as in_llama
         from specviz.store.gguf.draft import draft_gguf
+        from specviz.store.gguf.tried import ensure_tried
 
-        loaded = in_llama.load(name, folder, draft_gguf(folder, wait), how.context)
+        file = draft_gguf(folder, wait)
+        if source.kind != "package":
+            ensure_tried(file, wait, tokenizer=False)
+        loaded = in_llama.load(name, folder, file, how.context)
     wait.on_progress(Progress(f"Loading {name}", 1, 1))
     return loaded
 

@@ -91,7 +91,7 @@ def _numbers(file: GgufFile, architecture: str) -> Iterator[str]:
             (key in _WHOLE_LISTS and kind not in _WHOLE) or (key in _FLOAT_LISTS and kind != "list of f32")
         ):
             yield f"its '{architecture}.{key}' is a {kind}"
-        if key.endswith("epsilon") and not (isinstance(value, float) and value > 0):
+        if key.endswith(("epsilon", "rope.freq_base")) and not (isinstance(value, float) and value > 0):
             yield f"its '{architecture}.{key}' is {value!r}, and must be above 0"
 
     def whole(key: str, default: int = 0) -> int:

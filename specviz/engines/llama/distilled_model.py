@@ -7,7 +7,7 @@ from pathlib import Path
 from specviz.core.errors import UnsupportedModelError
 from specviz.engines.distilled import check_folder
 from specviz.engines.distilled_model import DistilledModel
-from specviz.engines.gguf.read import read_gguf
+from specviz.engines.gguf.llama_rules import check_for_llama
 from specviz.engines.llama.handle import Handle
 from specviz.engines.llama.model import DEFAULT_CONTEXT, prepare
 from specviz.engines.llama.scorer import LlamaScorer
@@ -26,7 +26,7 @@ def load(name: str, folder: Path, path: Path, context: int = 0) -> DistilledMode
         UnsupportedModelError: a file is missing, damaged, of another format, or does not fit the others.
     """
     description, vocabulary = check_folder(folder)
-    read_gguf(path)
+    check_for_llama(path, tokenizer=False)
     handle = Handle(path)
     size = min(context or DEFAULT_CONTEXT, handle.trained_context)
     width, inputs = len(vocabulary.tokens), vocabulary.inputs

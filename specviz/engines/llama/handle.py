@@ -13,6 +13,11 @@ from specviz.engines.llama.library import forget_words, last_words, library
 class Handle:
     """Weights in memory, freed with the last object that holds this.
 
+    Args:
+        path: the file; of a split model its first part.
+        tokenizer_only: without the weights.
+        check_weights: read all weights, and refuse those that are infinite or no number.
+
     Attributes:
         pointer: of the library.
         path: the file; of a split model its first part.
@@ -21,11 +26,12 @@ class Handle:
         UnsupportedModelError: the library cannot load it.
     """
 
-    def __init__(self, path: Path, tokenizer_only: bool = False) -> None:
+    def __init__(self, path: Path, tokenizer_only: bool = False, check_weights: bool = False) -> None:
         api = library()
         forget_words()
         parameters = api.llama_model_default_params()
         parameters.vocab_only = tokenizer_only
+        parameters.check_tensors = check_weights
         self.path = path
         self.pointer: int | None = api.llama_model_load_from_file(bytes(path), parameters)
         if not self.pointer:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from specviz.core.errors import SettingsError, UnsupportedModelError
 from specviz.core.vocabulary import Vocabulary
-from specviz.engines.gguf.read import read_gguf
+from specviz.engines.gguf.llama_rules import check_for_llama
 from specviz.engines.llama.handle import Handle
 from specviz.engines.llama.rewind import check_rewindable
 from specviz.engines.llama.scorer import LlamaScorer
@@ -82,7 +82,7 @@ def load(name: str, path: Path, context: int = 0, on_step: Callable[[int], None]
         SettingsError: a context that is longer than the model's.
     """
     on_step(0)
-    read_gguf(path)
+    check_for_llama(path)
     handle = Handle(path)
     trained = handle.trained_context
     if context > trained:

@@ -38,6 +38,10 @@ def check_rewindable(scorer: Scorer, name: str, vocab_size: int, window: int = 0
             equal = np.array_equal(first, again)
         except RunError as exc:
             raise UnsupportedModelError(f"{name} keeps a state that cannot be rewound: {exc.message}", _REMEDY) from exc
+        if np.isnan(first).any():
+            raise UnsupportedModelError(
+                f"{name} gives scores that are no numbers: its weights are damaged.", "Fetch it again."
+            )
         if not equal:
             raise UnsupportedModelError(
                 f"{name} keeps a state that cannot be rewound: the same block gave other scores after "

@@ -88,6 +88,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "layers": (value("llama.block_count", 0), "'llama.block_count' is 0, and must be from 1 to 512"),
     "context": (value("llama.context_length", 2**32 - 1), "'llama.context_length' is 4294967295"),
     "epsilon": (value("llama.attention.layer_norm_rms_epsilon", 0.0), "is 0.0, and must be above 0"),
+    "base of positions": (value("llama.rope.freq_base", -1.0), "'llama.rope.freq_base' is -1.0"),
     "no number": (value("llama.rope.freq_base", math.nan), "'llama.rope.freq_base' is nan, which is no number"),
     "experts": (added("llama.expert_count", U32, 4), "uses 0 of 4 experts"),
     "more experts than there are": (added("llama.expert_used_count", U32, 2), "uses 2 of 0 experts"),
