@@ -17,9 +17,8 @@ from specviz.core.names import parse_target
 from specviz.core.ports import Capabilities, Target
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
-from specviz.engines.tokenizer import ModelTokenizer
 from specviz.setup import remote_tokenizer
-from specviz.setup.remote_tokenizer import RemoteTokenizer
+from specviz.setup.remote_tokenizer import AnyTokenizer, RemoteTokenizer, read_tokenizer
 
 if TYPE_CHECKING:
     from specviz.targets.completions.probe.probe import ProbeCache
@@ -73,7 +72,7 @@ class RemoteBuilder:
     """Builds completions targets. Caches the last tokenizer and the findings about servers, but no connection."""
 
     def __init__(self) -> None:
-        self._read: dict[Path, ModelTokenizer] = {}
+        self._read: dict[Path, AnyTokenizer] = {}
         self._probes: ProbeCache | None = None
 
     def build(
@@ -144,10 +143,10 @@ class RemoteBuilder:
         """Discard cached findings after one turned out to be wrong: servers are probed again the next time."""
         self._probes = None
 
-    def _load(self, folder: Path) -> ModelTokenizer:
-        if folder not in self._read:
-            self._read = {folder: ModelTokenizer(folder)}
-        return self._read[folder]
+    def _load(self, path: Path) -> AnyTokenizer:
+        if path not in self._read:
+            self._read = {path: read_tokenizer(path)}
+        return self._read[path]
 
     def _probe(
         self,

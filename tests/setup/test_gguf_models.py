@@ -24,15 +24,17 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(cache_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # Each file would be tried in a process of its own, which is another matter and takes longer than all of this.
+    monkeypatch.setattr("specviz.store.gguf.tried.try_out", lambda *arguments: None)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("OLLAMA_MODELS", raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def expected(whole: Path) -> Logits:
+@pytest.fixture
+def expected(home: Path, whole: Path) -> Logits:
     return logits(str(whole))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from specviz.core.errors import DownloadError, SpecvizError, UnknownModelError, UnsupportedModelError
-from specviz.core.settings import Settings
+from specviz.core.settings import EngineWish, Settings
 from specviz.core.wait import Progress, Wait
 from specviz.engines.chat_templates import llama3
 from specviz.engines.tokenizer import ModelTokenizer
@@ -18,6 +18,7 @@ from specviz.engines.toy import ToyTokenizer
 from specviz.setup import remote_tokenizer
 from specviz.setup.remote_tokenizer import RemoteTokenizer, find
 from specviz.store import hub, store
+from tests.engines.sound_gguf import write_sound_gguf
 from tests.engines.tiny import write_tiny_tokenizer
 from tests.engines.tiny_distilled import write_tiny_distilled
 
@@ -206,3 +207,26 @@ def test_the_shipped_draft_speaks_smollms() -> None:
     assert (found.name, found.own) == ("smollm2-135m", False)
     assert find(settings("smollm2-135m")).own
     assert remote_tokenizer.find(settings(str(store.pull("smollm2-135m")))).own
+
+
+# GGUF files.
+
+
+@pytest.mark.parametrize("engine", ["llama", "mlx"])
+def test_a_gguf_file_has_a_tokenizer_for_either_engine(cache_folder: Path, tmp_path: Path, engine: EngineWish) -> None:
+    path = str(write_sound_gguf(tmp_path / "sound.gguf", {"token_embd": "Q4_0"}))
+    named = Settings(target="openai:m", draft="ngram", tokenizer=path, engine=engine)
+    drafts = Settings(target="openai:m", draft=f"model:{path}", engine=engine)
+    for settings, own in ((named, True), (drafts, False)):
+        found = find(settings)
+        assert (found.name, found.own, found.vocab_size, found.vocabulary.kind) == (path, own, 300, "byte-level BPE")
+        ids = found.tokenizer.chat_ids("Hello <|im_end|>")[1]
+        assert found.tokenizer.decode(ids).count("Hello") == 1 and 2 in found.stop_ids
+    assert (cache_folder / "tried").exists() is (engine == "llama")
+
+
+def test_a_damaged_gguf_file_is_refused_as_a_tokenizer(cache_folder: Path, tmp_path: Path) -> None:
+    path = write_sound_gguf(tmp_path / "sound.gguf")
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(UnsupportedModelError, match="The tokenizer of m cannot be read from .*is not a complete GGUF"):
+        find(Settings(target="openai:m", draft="ngram", tokenizer=str(path), engine="llama"))
