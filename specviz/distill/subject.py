@@ -18,6 +18,7 @@ from specviz.distill.teacher import BatchTeacher, ScorerTeacher, Teacher
 from specviz.engines.mlx.blas import use_fast_blas
 from specviz.engines.toy import ToyModel, ToyScorer, ToyTokenizer
 from specviz.setup import loading, validation
+from specviz.store.gguf.found import OLLAMA
 from specviz.store.sources import resolve
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def subject_of(model: Model, cancelled: Callable[[], bool] = lambda: False) -> S
 def _own_name(name: str) -> str:
     """A name that is valid on another machine too: the last part of a path."""
     source = resolve(name)
-    return source.name if source.kind in ("wheel", "hub") else Path(source.location).stem
+    is_path = source.kind in ("folder", "gguf", "package") and not source.name.startswith(OLLAMA)
+    return Path(source.location).stem if is_path else source.name
 
 
 def _toy(cancelled: Callable[[], bool]) -> Subject:

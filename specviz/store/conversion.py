@@ -43,7 +43,7 @@ def converted(source: ModelSource, wait: Wait) -> Path:
     from specviz.engines.mlx.convert import convert
 
     key = _key(source)
-    title = source.known.title if source.known else Path(source.location).name
+    title = source.known.title if source.known else Path(source.name).name
     with making(key, title, wait) as temporary:
         if made := existing(source):  # by another process, while this one waited
             return made

@@ -8,7 +8,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -106,15 +106,21 @@ def fake_hub(files: dict[str, dict[str, bytes]], cache: Path, monkeypatch: pytes
             if hub.hold_after is not None and "X-Repo-Commit" in headers:
                 self.wfile.write(data[: hub.hold_after])
                 hub.hold_after = None
+                self.wfile.flush()
                 hub.over.wait(60)
+                self.end()
                 return
             cut = hub.cut_after is not None and hub.cuts > 0 and "X-Repo-Commit" in headers
             self.wfile.write(data[: hub.cut_after] if cut else data)
             if cut:
                 hub.cuts -= 1
                 self.wfile.flush()
+                self.end()
+
+        def end(self) -> None:
+            with suppress(OSError):  # the other side may be gone
                 self.connection.shutdown(socket.SHUT_RDWR)
-                self.close_connection = True
+            self.close_connection = True
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,6 +138,33 @@ def test_a_part_that_has_arrived_is_not_fetched_again(served: FakeHub) -> None:
         fetched(f"{REPO}:F16", Wait(cancelled=lambda: len(served.served) == 3))
     fetched(f"{REPO}:F16")
     assert [name for name, _ in served.served] == [*PARTS, PARTS[2]]
+
+
+def test_two_at_once_fetch_once(served: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
+    served.hold_after = 20_000
+    paths: list[Path] = []
+    seen: list[Progress] = []
+    first = threading.Thread(target=lambda: paths.append(fetched(f"{REPO}:Q8_0")))
+    second = threading.Thread(target=lambda: paths.append(fetched(f"{REPO}:Q8_0", Wait(seen.append))))
+    first.start()
+    wait_until(lambda: bool(served.served))
+    second.start()
+    wait_until(lambda: any("Waiting for another" in p.what for p in seen))
+    served.over.set()
+    first.join(20)
+    second.join(20)
+    assert len(paths) == 2 and paths[0] == paths[1] and paths[0].read_bytes() == contents(NAMES[1])
+    assert {first for _, first in served.served} == {0, 20_000}
+
+
+def test_a_system_without_links_keeps_one_copy(served: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.file_download.are_symlinks_supported", lambda folder=None: False)
+    path = fetched(f"{REPO}:Q8_0")
+    assert path.read_bytes() == contents(NAMES[1]) and not path.is_symlink()
+    assert not any((hub.folder_of(REPO) / "blobs").iterdir())
+    served.files.clear()
+    assert fetched(f"{REPO}:Q8_0") == path
 
 
 def test_contents_other_than_the_hub_has_recorded_are_refused_and_removed(served: FakeHub) -> None:

@@ -67,7 +67,7 @@ def fetch(repo: str, tag: str, wait: Wait = Wait()) -> Path:
         UnknownModelError: no such repository, one that requires an account, or no such model in it.
         DownloadError: no network, cut short, cancelled, disk full, or not what the hub has recorded.
     """
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import constants, hf_hub_download
 
     what = f"Downloading {repo}:{tag}" if tag else f"Downloading {repo}"
     wait.on_progress(Progress(what, 0, None, "bytes"))
@@ -78,11 +78,14 @@ def fetch(repo: str, tag: str, wait: Wait = Wait()) -> Path:
         paths = []
         for file in files:
             part = Wait(_shifted(wait, what, done, total), wait.cancelled)
-            if file.sha256:
+            if file.sha256 and file.nbytes <= constants.MAX_HTTP_DOWNLOAD_SIZE:
                 _fetch_contents(file, what, part)
             # Finds the contents in the cache, and enters them there as a file of the repository.
             bar = hub.progress_bar(what, part, _KEPT)
-            paths.append(Path(hf_hub_download(repo, file.name, tqdm_class=bar)))
+            path = Path(hf_hub_download(repo, file.name, tqdm_class=bar))
+            if file.sha256 and not path.is_symlink():  # a system without links has a copy
+                file.blob.unlink(missing_ok=True)
+            paths.append(path)
             done += file.nbytes
         return paths[0]
 
