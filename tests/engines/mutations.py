@@ -117,7 +117,10 @@ class Mutator:
         """As `draw`, with several kinds of damage to the same file; the last one may be to its bytes."""
         file, done = copy.deepcopy(self.sound), list[str]()
         while len(done) < count:
-            found = self.rng.choice(self.kinds)(file)
+            try:
+                found = self.rng.choice(self.kinds)(file)
+            except (IndexError, StopIteration, ValueError):  # what it damages is gone
+                continue
             if isinstance(found, tuple):
                 return "; ".join([*done, found[0]]), found[1]
             done.append(found)

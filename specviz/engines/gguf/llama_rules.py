@@ -29,6 +29,9 @@ _ROPE_SCALINGS = ("none", "linear", "yarn")
 _EXPERTS_MAX = 512
 _LAYERS_MAX = 512
 _CONTEXT_MAX = (1 << 31) - 1
+#: Products of these are computed in 32 bits.
+_HEADS_MAX, _LENGTH_MAX = 1 << 12, 1 << 19
+_LENGTHS = ("embedding_length", "feed_forward_length", "attention.key_length", "attention.value_length")
 #: Sizes that a file may give for each layer, and numbers that it may.
 _WHOLE_LISTS = frozenset(
     "feed_forward_length attention.head_count attention.head_count_kv attention.sliding_window_pattern "
@@ -101,6 +104,11 @@ def _numbers(file: GgufFile, architecture: str) -> Iterator[str]:
     for key, most in (("block_count", _LAYERS_MAX), ("context_length", _CONTEXT_MAX)):
         if not 1 <= whole(key, 1) <= most:
             yield f"its '{architecture}.{key}' is {own[key]}, and must be from 1 to {most:,}"
+    for keys, most in ((("attention.head_count", "attention.head_count_kv"), _HEADS_MAX), (_LENGTHS, _LENGTH_MAX)):
+        for key in keys:
+            value = own.get(key, 0)
+            if any(isinstance(v, int) and not 0 <= v <= most for v in (value if isinstance(value, list) else [value])):
+                yield f"its '{architecture}.{key}' is {value}, and must be at most {most:,}"
     heads = whole("attention.head_count")
     head = whole("attention.key_length", whole("embedding_length") // heads if heads else 0)
     turned = whole("rope.dimension_count")

@@ -7,17 +7,21 @@ from pathlib import Path
 from specviz.engines.gguf.read import GgufFile
 
 _NUMBER_BYTES = 2  # of the cache, which holds 16-bit floats
+_PASS, _SCORE_BYTES = 512, 4  # tokens of the largest pass, each with a score for every token of the vocabulary
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def needed(file: GgufFile, context: int) -> int:
-    """Bytes that a model takes with one cache: its weights, and keys and values of a full context.
+    """Bytes that a model takes with one cache: its weights, keys and values of a full context, and scores of a pass.
 
     Args:
         file: see `specviz.engines.gguf.parts.read_model`.
         context: tokens.
     """
-    return file.file_bytes + context * cache_bytes(file)
+    embedding = file.tensors.get("token_embd.weight")
+    vocabulary = embedding.shape[-1] if embedding else 0
+    scores = min(context, _PASS) * vocabulary * _SCORE_BYTES
+    return file.file_bytes + context * cache_bytes(file) + scores
 
 
 def cache_bytes(file: GgufFile) -> int:

@@ -6,15 +6,17 @@ from typing import Any
 import pytest
 
 from specviz.engines.gguf import memory
+from specviz.engines.gguf.forms import FORMS
 from specviz.engines.gguf.memory import available, cache_bytes, needed
-from specviz.engines.gguf.read import GgufFile
+from specviz.engines.gguf.read import GgufFile, TensorInfo
 
 MB = 1_000_000
 
 
 def file(**numbers: Any) -> GgufFile:
     own = {f"llama.{key.replace('__', '.')}": value for key, value in numbers.items()}
-    return GgufFile({"general.architecture": "llama"} | own, {}, {}, 145 * MB)
+    embedding = TensorInfo("token_embd.weight", (576, 49_152), FORMS[8], 0, 30 * MB)
+    return GgufFile({"general.architecture": "llama"} | own, {}, {embedding.name: embedding}, 145 * MB)
 
 
 SMOLLM = {"block_count": 30, "embedding_length": 576, "attention__head_count": 9, "attention__head_count_kv": 3}
@@ -23,7 +25,8 @@ SMOLLM = {"block_count": 30, "embedding_length": 576, "attention__head_count": 9
 def test_weights_and_a_full_cache() -> None:
     # 30 layers, 3 heads of 64 numbers for keys and for values, 2 bytes each.
     assert cache_bytes(file(**SMOLLM)) == 30 * 3 * 64 * 2 * 2 == 23_040
-    assert needed(file(**SMOLLM), 8192) == 145 * MB + 8192 * 23_040
+    assert needed(file(**SMOLLM), 8192) == 145 * MB + 8192 * 23_040 + 512 * 49_152 * 4
+    assert needed(file(**SMOLLM), 100) == 145 * MB + 100 * 23_040 + 100 * 49_152 * 4
 
 
 @pytest.mark.parametrize(
