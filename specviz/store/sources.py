@@ -57,8 +57,8 @@ class ModelSource:
         """What the name means for the llama engine; None where the model has no GGUF file."""
         if self.is_gguf:
             return self
-        if self.known is None or not self.known.gguf:
-            return None
+        if self.known is None or not self.known.gguf or self.name != self.known.name:
+            return None  # a repository that is named is meant
         return ModelSource(self.name, "hub-gguf", self.known.gguf, self.known)
 
 
@@ -74,8 +74,10 @@ def resolve(name: str) -> ModelSource:
     if prefix := _HUB_PREFIX.match(name):
         name = name[prefix.end() :].rstrip("/")
     for known in KNOWN:
-        if name.lower() == known.name or (known.repository and name.lower() == known.repository.lower()):
+        if name.lower() == known.name:
             return _known_source(known)
+        if known.repository and name.lower() == known.repository.lower():
+            return ModelSource(known.repository, "hub", known.repository, known)
     path, there = _on_disk(name)
     gguf = path.suffix.lower() == ".gguf"
     if there == FOLDER:

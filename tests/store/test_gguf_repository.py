@@ -184,8 +184,9 @@ def test_a_damaged_beginning_of_an_earlier_try_is_found_out(served: FakeHub) -> 
     with pytest.raises(DownloadError, match="SHA-256"):
         fetched(f"{REPO}:Q8_0")
     assert fetched(f"{REPO}:Q8_0").read_bytes() == contents(NAMES[1])
-    left.write_bytes(b"x" * 10**6)  # longer than the file
-    fetched(f"{REPO}:Q4_K_M")
+    longer = blobs / f"{served.sha256(REPO, NAMES[0])}.incomplete"
+    longer.write_bytes(b"x" * 10**6)
+    assert fetched(f"{REPO}:Q4_K_M").read_bytes() == contents(NAMES[0])
 
 
 def test_a_disk_too_small_is_refused_before_the_download(served: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:

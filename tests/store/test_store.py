@@ -75,10 +75,18 @@ def test_the_default_is_known(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["llama-3.2-1b", "mlx-community/Llama-3.2-1B-Instruct-4bit"])
-def test_short_name_and_repository_mean_the_same(name: str) -> None:
+def test_short_name_and_repository_mean_the_same_model(name: str) -> None:
     source = sources.resolve(name)
     assert source.kind == "hub" and source.location == "mlx-community/Llama-3.2-1B-Instruct-4bit"
     assert source.known is not None and source.known.parameters > 10**9
+
+
+def test_a_repository_that_is_named_is_not_replaced_by_a_gguf_file() -> None:
+    short, named = sources.resolve("llama-3.2-1b"), sources.resolve("mlx-community/Llama-3.2-1B-Instruct-4bit")
+    assert short.known == named.known and named.as_gguf() is None and sources.resolve(named.name) == named
+    gguf = short.as_gguf()
+    assert gguf is not None and (gguf.kind, gguf.name) == ("hub-gguf", "llama-3.2-1b")
+    assert gguf.location == "bartowski/Llama-3.2-1B-Instruct-GGUF:Q4_K_M" and gguf.as_gguf() == gguf
 
 
 def test_known_models_have_a_vocabulary() -> None:
