@@ -27,6 +27,9 @@ _TEXTS = ("the sky", "\n", " ", "\x00\x01", "äöü 😀 \u200d", "<|im_start|> 
 _IDS = 64
 _REFUSED = 3
 _ALL = "all"
+#: In front of the error: the library writes to standard output too.
+_ANSWER = b"trial: "
+_WHY_MAX = 300
 _START_S, _BYTES_PER_S = 60, 20_000_000
 _LAST_WORDS = re.compile(r"GGML_ASSERT\(.*\) failed|what\(\): .*|[Ff]atal error.*")
 _REMEDY = "Use another file of the model, or the same model as an MLX folder with --engine mlx."
@@ -55,12 +58,15 @@ def try_out(path: Path, tokenizer: bool = True) -> None:
         raise UnsupportedModelError(f"{path.name} hangs in the GGUF engine: {limit_s} s passed.", _REMEDY) from exc
     if done.returncode == 0:
         return
-    if done.returncode == _REFUSED:
-        message, remedy = json.loads(done.stdout)
+    if done.returncode == _REFUSED and (answer := re.search(rb"^" + _ANSWER + rb"(.+)$", done.stdout, re.MULTILINE)):
+        message, remedy = json.loads(answer[1])
         raise UnsupportedModelError(message, remedy)
-    said = _LAST_WORDS.findall(done.stderr.decode("utf-8", errors="replace"))
-    why = f": {said[0].strip()}" if said else f" (exit status {done.returncode})"
-    raise UnsupportedModelError(f"{path.name} ends the GGUF engine that reads it{why}.", _REMEDY)
+    said = done.stderr.decode("utf-8", errors="replace").strip()
+    why = found[0] if (found := _LAST_WORDS.search(said)) else said.rpartition("\n")[2] or "it said nothing"
+    raise UnsupportedModelError(
+        f"{path.name} ends the GGUF engine that reads it (exit status {done.returncode}): {why.strip()[:_WHY_MAX]}.",
+        _REMEDY,
+    )
 
 
 def main(path: Path, tokenizer: bool) -> None:
@@ -77,7 +83,7 @@ def main(path: Path, tokenizer: bool) -> None:
         )
         scorer.score([i * size // _IDS for i in range(_IDS)], 1)
     except SpecvizError as exc:
-        print(json.dumps([exc.message, exc.remedy]))
+        print(f"\n{_ANSWER.decode()}{json.dumps([exc.message, exc.remedy])}", flush=True)
         sys.exit(_REFUSED)
 
 
