@@ -48,8 +48,7 @@ def _list(options: argparse.Namespace) -> int:
         download, here = f"{weights.download_bytes / 1e6:,.0f} MB", "yes" if weights.path else "no"
         rows.append((model.name, size, download, here, model.good_for))
     for other in found():
-        what = f"{other.label}, {other.disk_bytes / 1e6:,.0f} MB on the disk, from {other.place}."
-        rows.append((other.name, other.summary.size or "n/a", "0 MB", "yes", what))
+        rows.append((other.name, other.summary.size or "n/a", "0 MB", "yes", other.about))
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for row in rows:
         print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]))

@@ -132,8 +132,7 @@ def _found() -> list[FoundModel]:
 
 
 def _found_choice(name: str, model: FoundModel) -> CatalogEntry:
-    what = ", ".join(part for part in (model.summary.size, model.label, f"{model.disk_bytes / 1e6:,.0f} MB") if part)
-    return CatalogEntry(name, model.name, f"{what}. From {model.place}.", True, "")
+    return CatalogEntry(name, model.name, model.about, True, "")
 
 
 def _distilled_choice(model: KnownModel, target: str, wish: EngineWish) -> CatalogEntry:

@@ -287,7 +287,7 @@ def test_models_of_other_programs_are_listed(
     in_ollama(tmp_path, "library/llama3.2", "3b", general_size_label="3B")
     assert main(["models", "list"]) == 0
     (line,) = (x for x in capsys.readouterr().out.splitlines() if x.startswith("ollama/"))
-    assert line.split() == "ollama/llama3.2:3b 3B 0 MB yes Q4_K_M, 0 MB on the disk, from Ollama.".split()
+    assert line.split() == "ollama/llama3.2:3b 3B 0 MB yes 3B, Q4_K_M, 0 MB on the disk, from Ollama.".split()
 
 
 def test_text_cannot_command_the_terminal() -> None:

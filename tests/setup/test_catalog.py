@@ -120,8 +120,8 @@ def test_models_of_other_programs_are_targets_and_drafts(others: Path) -> None:
     targets = {choice.name: choice for choice in catalog.targets({})}
     ollamas = targets["local:ollama/llama3.2:3b"]
     assert ollamas.available and ollamas.title == "ollama/llama3.2:3b"
-    assert ollamas.detail == "3B, Q4_K_M, 0 MB. From Ollama."
-    assert targets["local:org/Some-GGUF:Q8_0"].detail == "Q8_0, 0 MB. From the Hugging Face cache."
+    assert ollamas.detail == "3B, Q4_K_M, 0 MB on the disk, from Ollama."
+    assert targets["local:org/Some-GGUF:Q8_0"].detail == "Q8_0, 0 MB on the disk, from the Hugging Face cache."
     assert not any("Qwen/Qwen2.5-0.5B" in name for name in targets), "it has a short name"
 
 

@@ -51,6 +51,12 @@ class FoundModel:
     disk_bytes: int
     summary: GgufSummary
 
+    @property
+    def about(self) -> str:
+        """What it is and whose, in a sentence."""
+        what = (self.summary.size, self.label, f"{self.disk_bytes / 1e6:,.0f} MB on the disk", f"from {self.place}")
+        return f"{', '.join(filter(None, what))}."
+
 
 class _Layer(msgspec.Struct, frozen=True):
     kind: str = msgspec.field(name="mediaType", default="")
