@@ -12,19 +12,22 @@ from typing import Any
 import numpy as np
 
 from specviz.bench.forecast.acceptance import acceptance_along
+from specviz.cli.engine_options import add_engine_options
 from specviz.cli.terminal import ProgressLine, columns, safe, stop_on_interrupt, write_json
 from specviz.core.acceptance import AcceptanceFigure, Rates, figures
 from specviz.core.errors import DownloadError, PromptError, SettingsError
 from specviz.core.names import TOY, draft_name, parse_draft
 from specviz.core.ports import Followable
 from specviz.core.process import INTERRUPTED
-from specviz.core.settings import Sampling, Settings
+from specviz.core.settings import EngineWish, Sampling, Settings
 from specviz.core.wait import Progress, Wait
 from specviz.distill.prompts import Prompt, first_of_each, held_out
 from specviz.distill.sources import ToyPrompts, read_prompts
 from specviz.distill.subject import Subject, open_subject, target_name
 from specviz.distill.teacher import TextRequest
 from specviz.setup.builder import Builder
+from specviz.setup.environment import environment
+from specviz.setup.loading import Loading
 
 _HELP = """\
 Measure a draft on held-out prompts. The target answers each prompt. At every token of its answer, acceptance is the
@@ -61,6 +64,7 @@ def add_acceptance(commands: Any) -> None:
     )
     p.add_argument("--per-domain", type=int, dest="per_domain", metavar="N", help="only N prompts of each domain")
     p.add_argument("--seed", type=int, default=0, help="seed of the answers (default: 0)")
+    add_engine_options(p)
     p.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     p.set_defaults(run=_run)
 
@@ -77,6 +81,8 @@ def _run(options: argparse.Namespace) -> int:
                 prompts=options.prompts,
                 per_domain=options.per_domain,
                 seed=options.seed,
+                engine=options.engine,
+                context=options.context,
                 wait=Wait(progress, stopping.is_set),
             )
         except DownloadError:
@@ -113,6 +119,8 @@ def measure(
     prompts: Path | None = None,
     per_domain: int | None = None,
     seed: int = 0,
+    engine: EngineWish | None = None,
+    context: int | None = None,
     wait: Wait = Wait(),
 ) -> list[AcceptanceFigure]:
     """Let the target answer prompts, and follow the draft along its answers.
@@ -124,6 +132,7 @@ def measure(
         prompts: a file; None for the held-out prompts, and for made-up ones where the target is the toy.
         per_domain: only the first so many prompts of each domain.
         seed: of the answers.
+        engine, context: see `specviz.core.settings.Settings`; None takes those of the environment.
         wait: for a download, then for the texts. Cancelled, it ends with the texts that are done.
 
     Returns:
@@ -141,14 +150,18 @@ def measure(
         )
     if per_domain is not None and per_domain < 1:
         raise SettingsError(f"--per-domain must be at least 1, not {per_domain}.")
+    given = {"target": target, "draft": draft, "max_tokens": max_tokens, "seed": seed}
+    wanted = given | {"engine": engine, "context": context}
+    variables = {name: value for name, value in environment().items() if name in ("SPECVIZ_ENGINE", "SPECVIZ_CONTEXT")}
     settings = [
-        Settings(target=target, draft=draft, temperature=temperature, max_tokens=max_tokens, seed=seed)
+        Settings.resolve(wanted | {"temperature": temperature}, environment=variables)
         for temperature in sorted(set(temperatures))
     ]
     chosen = first_of_each(_prompts(prompts, target, seed), per_domain)
     builder = Builder()
     pair = builder.build(settings[0], wait)
-    subject = open_subject(target, wait, builder.language_model)
+    how = Loading(settings[0].engine, settings[0].context)
+    subject = open_subject(target, wait, lambda name, wait: builder.language_model(name, wait, how))
     drafter = pair.drafter
     assert isinstance(drafter, Followable)  # every model is
     room = min(subject.max_context, drafter.max_context or subject.max_context)

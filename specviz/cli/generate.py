@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+from specviz.cli.engine_options import ENGINE_FIELDS, add_engine_options
 from specviz.cli.terminal import (
     ProgressLine,
     Utf8Stream,
@@ -95,6 +96,7 @@ def add_generate(commands: Any) -> None:
         help="how a remote target verifies a round: scoring the draft in one call, drawing one token after each of its "
         "prefixes, or generating and comparing (default: auto, the best exact way that the server supports)",
     )
+    add_engine_options(p)
     p.add_argument(
         "--draft",
         type=draft_name,
@@ -105,7 +107,12 @@ def add_generate(commands: Any) -> None:
     p.add_argument("--temperature", type=float, help="0 to 2; 0 is greedy (default: 0)")
     p.add_argument("--top-k", type=int, dest="top_k", help="keep only this many tokens; 0 is off")
     p.add_argument("--top-p", type=float, dest="top_p", help="keep only the nucleus of this mass; 1 is off")
-    p.add_argument("--max-tokens", type=int, dest="max_tokens", help="output budget, 1 to 1024 (default: 128)")
+    p.add_argument(
+        "--max-tokens",
+        type=int,
+        dest="max_tokens",
+        help="output budget; the context may end a run before (default: 128)",
+    )
     p.add_argument("--rule", choices=RULES, help="acceptance rule (default: probabilistic)")
     p.add_argument("--tau", type=float, help="τ of the rule threshold (default: 0.3)")
     p.add_argument("--seed", type=int, help="seed of every random draw (default: 0)")
@@ -161,6 +168,7 @@ def add_generate(commands: Any) -> None:
 _FIELDS = (
     "target", "draft", "k", "temperature", "top_k", "top_p", "max_tokens", "rule", "tau", "seed", "system", "raw",
     "ngram_max", "ngram_min", "min_confidence", "tokenizer", "verification", "simulated_rtt_ms", "simulated_jitter_ms",
+    *ENGINE_FIELDS,
 )  # fmt: skip
 
 
@@ -307,6 +315,7 @@ def print_summary(state: RunState) -> None:
         f"(accepted {data['accepted']} of {data['tested']} tested, {data['drafted']} drafted)",
         f"accepted per round {figure(data['accepted_per_round'], '.3f')}, "
         f"tokens per round {figure(data['tokens_per_round'], '.3f')}",
+        *_engine_lines(data, state),
         *_remote_lines(data, state),
         *_network_lines(data),
         f"{figure(data['tokens_per_second'], '.1f')} tokens/s over {_steady_tokens(state)} tokens, {_compared(data)}",
@@ -323,6 +332,14 @@ def _ending(state: RunState) -> str:
 def _steady_tokens(state: RunState) -> int:
     """Tokens after the first round, which is in no rate."""
     return sum(r.emitted for r in state.rounds[1:])
+
+
+def _engine_lines(data: dict[str, Any], state: RunState) -> list[str]:
+    """What ran the target in this process, and why, where it is not the usual engine."""
+    if data["place"] != "here" or not data["model_file"] or state.started is None:
+        return []
+    note = f". {state.started.engine_note}" if state.started.engine_note else ""
+    return [f"engine {data['engine']}, {data['model_file']}, {data['precision']}{note}"]
 
 
 def _remote_lines(data: dict[str, Any], state: RunState) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from specviz.bench.sweep.plan import SweepPlan
 from specviz.bench.sweep.sweep import baselines_of
+from specviz.cli.engine_options import ENGINE_FIELDS, add_engine_options
 from specviz.core.names import draft_name
 from specviz.core.settings import RULES, Settings
 from specviz.setup import validation
@@ -33,12 +34,13 @@ def add_sampling_options(p: argparse.ArgumentParser) -> None:
         help="where drafts end early (default: each draft's own)",
     )  # fmt: skip
     p.add_argument("--seed", type=int, help="of all random draws (default: 0)")
+    add_engine_options(p)
 
 
 #: Fields of `Settings` that either command may have an option for.
 _FIELDS = (
     "target", "max_tokens", "top_k", "top_p", "tau", "seed", "tokenizer", "verification", "simulated_rtt_ms",
-    "simulated_jitter_ms",
+    "simulated_jitter_ms", *ENGINE_FIELDS,
 )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ def summary(state: RunState) -> dict[str, Any]:
         "place": started.place if started else None,
         "engine": (started.engine or None) if started else None,
         "precision": (started.precision or None) if started else None,
+        "model_file": (started.model_file or None) if started else None,
         "way": state.way_of(-1),
         "simulated_rtt_ms": started.simulated_rtt_ms if started else None,
         "simulated_jitter_ms": started.simulated_jitter_ms if started else None,

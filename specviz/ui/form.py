@@ -15,6 +15,7 @@ from specviz.core.names import ANY_COMPLETIONS, default_draft, draft_name, parse
 from specviz.core.settings import K_MAX, MAX_TOKENS_MAX, RULES, TEMPERATURE_MAX, Settings
 from specviz.ui import page
 from specviz.ui.catalog import Catalog
+from specviz.ui.engine_form import show_engine
 from specviz.ui.latency_lab import as_possible, show_latency_lab
 from specviz.ui.remote_form import A_SERVER, let_target_follow, show_remote, whole_name
 from specviz.ui.session import Visit
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from specviz.host.trial import Tried
     from specviz.setup.catalog import CatalogEntry
 
-FEWEST_TOKENS = 16
 _STEPS = (0.05, 0.01, 0.001)
 #: The largest whole number that a browser holds exactly.
 WHOLE_MAX = 2**53 - 1
@@ -69,14 +69,10 @@ def settings_form(
             "Temperature", "temperature", defaults.temperature, 0.0, TEMPERATURE_MAX, _STEPS,
             help="0 always takes the most probable token.",
         )  # fmt: skip
-        max_tokens = _slider(
-            "Max tokens",
-            "max_tokens",
-            defaults.max_tokens,
-            FEWEST_TOKENS,
-            MAX_TOKENS_MAX,
-            help="The output budget, never exceeded.",
-        )
+        max_tokens = st.number_input(
+            "Max tokens", 1, MAX_TOKENS_MAX, value=defaults.max_tokens, step=16, key="max_tokens",
+            persist_state="session", help="The output budget, never exceeded. A full context ends a run before.",
+        )  # fmt: skip
         rule = st.selectbox(
             "Acceptance rule", RULES, index=RULES.index(defaults.rule), key="rule", persist_state="session"
         )
@@ -115,10 +111,11 @@ def settings_form(
             )  # fmt: skip
         if parse_target(target).place != "completions":
             network = show_latency_lab(defaults, k, draft)
+        engine = show_engine(defaults)
     return {
         "target": target, "draft": draft, "k": k, "temperature": temperature, "max_tokens": max_tokens, "rule": rule,
         "tau": tau, "top_k": top_k, "top_p": top_p, "seed": seed, "system": system or "", "raw": raw,
-        "min_confidence": min_confidence, **remote, **network,
+        "min_confidence": min_confidence, **engine, **remote, **network,
     }, {"target": below_target, "draft": below_draft}  # fmt: skip
 
 

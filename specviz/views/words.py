@@ -8,7 +8,7 @@ import unicodedata
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Error, FinishReason, Way
-from specviz.core.settings import RuleName, Verification
+from specviz.core.settings import EngineWish, RuleName, Verification
 
 NOT_KNOWN = "n/a"
 MINUS = "\N{MINUS SIGN}"
@@ -36,6 +36,14 @@ VERIFICATIONS: dict[Verification, str] = {
     "any settings; bills the prompt K + 1 times.",
     "generating": "The server generates K + 1 tokens; draft tokens are kept as long as they are equal. Works with "
     "every server, and saves nothing against streaming.",
+}
+
+#: What each engine means, for the person who chooses one.
+ENGINES: dict[EngineWish, str] = {
+    "auto": "The fastest that can run the model here: llama for GGUF files, MLX where it has a GPU and for its own "
+    "models.",
+    "llama": "GGUF files by ik_llama.cpp, on the processor. Reads every quantization and architecture that it knows.",
+    "mlx": "MLX on Metal, CUDA or the processor. Reads MLX folders and GGUF files of the Llama family.",
 }
 
 #: Names of the parts of a round's time, where the field's name does not say enough.

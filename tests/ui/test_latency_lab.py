@@ -128,7 +128,7 @@ def test_a_network_before_a_server_in_the_environment_is_one_clear_error(monkeyp
 
 def test_a_real_run_behind_the_network_says_so_everywhere(toy: None) -> None:
     page = _page(str(ROOT / "app.py"))
-    page.slider(key="max_tokens").set_value(16)
+    page.number_input(key="max_tokens").set_value(16)
     page.slider(key=RTT).set_value(20.0).run()
     page.slider(key=JITTER).set_value(10.0).run()
     page = _until_done(_run(page, "Hello"))
