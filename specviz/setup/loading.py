@@ -51,12 +51,15 @@ def load_model(name: str, wait: Wait = Wait(), how: Loading = Loading()) -> Mode
     if choose(source, how.engine).engine == "mlx":
         return load_mlx_model(name, wait)
     from specviz.engines.llama import model
+    from specviz.engines.llama.plan import plan
     from specviz.store.gguf.tried import ensure_tried
 
     file = store.pull_gguf(name, wait)
+    planned = plan(name, file, how.context)
     if source.kind != "wheel":  # those are checked by their sum, and known to run
         ensure_tried(file, wait)
-    return model.load(name, file, how.context, lambda n: wait.on_progress(Progress(f"Loading {name}", n, 2)))
+    what = f"Loading {name}: {planned.memory}"
+    return model.load(name, planned, lambda n: wait.on_progress(Progress(what, n, 2)))
 
 
 def load_mlx_model(name: str, wait: Wait = Wait()) -> LanguageModel:
@@ -93,10 +96,12 @@ def load_draft(name: str, wait: Wait = Wait(), how: Loading = Loading()) -> Dist
         from specviz.store.gguf.draft import draft_gguf
         from specviz.store.gguf.tried import ensure_tried
 
+        from specviz.store.gguf.tried import ensure_tried
+
         file = draft_gguf(folder, wait)
         if source.kind != "package":
             ensure_tried(file, wait, tokenizer=False)
-        loaded = in_llama.load(name, folder, file, how.context)
+        loaded = in_llama.load(name, folder, file)
     wait.on_progress(Progress(f"Loading {name}", 1, 1))
     return loaded
 

@@ -7,28 +7,26 @@ from pathlib import Path
 from specviz.core.errors import UnsupportedModelError
 from specviz.engines.distilled import check_folder
 from specviz.engines.distilled_model import DistilledModel
-from specviz.engines.gguf.llama_rules import check_for_llama
 from specviz.engines.llama.handle import Handle
-from specviz.engines.llama.model import DEFAULT_CONTEXT, prepare
+from specviz.engines.llama.model import prepare
+from specviz.engines.llama.plan import plan
 from specviz.engines.llama.scorer import LlamaScorer
 from specviz.engines.llama.threads import threads
 
 
-def load(name: str, folder: Path, path: Path, context: int = 0) -> DistilledModel:
+def load(name: str, folder: Path, path: Path) -> DistilledModel:
     """Load a distilled draft.
 
     Args:
         folder: of the draft: what it is, and the map of its tokens.
         path: its weights as `specviz.engines.llama.draft_file.write_draft` wrote them.
-        context: tokens; 0 takes the default. At most what the draft was trained for.
 
     Raises:
         UnsupportedModelError: a file is missing, damaged, of another format, or does not fit the others.
     """
     description, vocabulary = check_folder(folder)
-    check_for_llama(path, tokenizer=False)
+    size = plan(name, path, tokenizer=False).context
     handle = Handle(path)
-    size = min(context or DEFAULT_CONTEXT, handle.trained_context)
     width, inputs = len(vocabulary.tokens), vocabulary.inputs
     if handle.vocab_size != width:
         raise UnsupportedModelError(

@@ -42,12 +42,6 @@ class Handle:
         weakref.finalize(self, api.llama_free_model, self.pointer).atexit = False
 
     @property
-    def trained_context(self) -> int:
-        """Tokens that the model was trained for."""
-        tokens: int = library().llama_n_ctx_train(self.pointer)
-        return tokens
-
-    @property
     def vocab_size(self) -> int:
         """Logits in a row."""
         size: int = library().llama_n_vocab(self.pointer)

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from specviz.core.errors import SettingsError, UnsupportedModelError
+from specviz.core.errors import UnsupportedModelError
 from specviz.core.vocabulary import Vocabulary
-from specviz.engines.gguf.llama_rules import check_for_llama
 from specviz.engines.llama.handle import Handle
+from specviz.engines.llama.plan import LoadPlan
 from specviz.engines.llama.rewind import check_rewindable
 from specviz.engines.llama.scorer import LlamaScorer
 from specviz.engines.llama.threads import Threads, threads
 from specviz.engines.llama.tokenizer import GgufTokenizer
-
-#: Context of a model without a wish. A cache takes its whole memory when it is made.
-DEFAULT_CONTEXT = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,35 +64,24 @@ class LlamaModel:
         )
 
 
-def load(name: str, path: Path, context: int = 0, on_step: Callable[[int], None] = lambda step: None) -> LlamaModel:
+def load(name: str, plan: LoadPlan, on_step: Callable[[int], None] = lambda step: None) -> LlamaModel:
     """Load a GGUF file.
 
     Args:
         name: for messages.
-        path: of a split model its first part.
-        context: tokens; 0 takes the model's own, at most `DEFAULT_CONTEXT`.
+        plan: see `specviz.engines.llama.plan.plan`.
         on_step: called with 0, 1 and 2: how many of the two parts, weights and checks, are done.
 
     Raises:
-        UnsupportedModelError: a damaged file, an architecture that the library does not know, a cache that cannot be
-            rewound, or too little memory.
-        SettingsError: a context that is longer than the model's.
+        UnsupportedModelError: an architecture that the library does not know, or a cache that cannot be rewound.
     """
     on_step(0)
-    check_for_llama(path)
-    handle = Handle(path)
-    trained = handle.trained_context
-    if context > trained:
-        raise SettingsError(
-            f"{name} was trained for contexts of at most {trained:,} tokens, not {context:,}.",
-            f"Give --context {trained} or less.",
-        )
+    handle = Handle(plan.path)
     on_step(1)
     tokenizer = GgufTokenizer(handle)
     prepare(name, handle, tokenizer.vocab_size)
     on_step(2)
-    size = context or min(trained, DEFAULT_CONTEXT)
-    return LlamaModel(name, tokenizer, size, handle.precision, path, handle, threads)
+    return LlamaModel(name, tokenizer, plan.context, handle.precision, plan.path, handle, threads)
 
 
 def prepare(name: str, handle: Handle, vocab_size: int) -> None:
