@@ -11,7 +11,7 @@ from typing import Literal
 
 from specviz.core.errors import UnsupportedModelError
 from specviz.core.settings import EngineWish
-from specviz.engines.llama import library
+from specviz.engines.llama import usable
 from specviz.store.sources import ModelSource
 
 EngineName = Literal["mlx", "llama"]
@@ -44,7 +44,7 @@ def choose(source: ModelSource, wish: EngineWish, is_draft: bool = False) -> Eng
         UnsupportedModelError: the wanted engine cannot run here, or cannot read the model; or no engine can.
     """
     has_gguf = is_draft or source.as_gguf() is not None
-    no_llama = library.problem()
+    no_llama = usable.problem()
     no_mlx = "" if find_spec("mlx") else "MLX is not installed, which has no wheel for this system."
     if wish == "llama":
         if not has_gguf:

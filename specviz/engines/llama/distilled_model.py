@@ -8,7 +8,7 @@ from specviz.core.errors import UnsupportedModelError
 from specviz.engines.distilled import check_folder
 from specviz.engines.distilled_model import DistilledModel
 from specviz.engines.llama.handle import Handle
-from specviz.engines.llama.model import prepare
+from specviz.engines.llama.model import in_words, prepare
 from specviz.engines.llama.plan import plan
 from specviz.engines.llama.scorer import LlamaScorer
 from specviz.engines.llama.threads import threads
@@ -33,15 +33,22 @@ def load(name: str, folder: Path, path: Path) -> DistilledModel:
             f"{path.name} has {handle.vocab_size:,} tokens, and the draft in {folder} has {width:,}.",
             "Delete the file: it is made again.",
         )
-    prepare(name, handle, width)
+    chunk = prepare(name, handle, width)
     return DistilledModel(
         name=name,
         vocabulary=vocabulary,
         description=description,
         max_context=size,
-        precision=handle.precision,
+        precision=in_words(handle.precision, chunk),
         engine="llama",
         scorer=lambda: LlamaScorer(
-            name, handle, vocab_size=len(inputs), width=width, max_context=size, threads=threads, inputs=inputs
+            name,
+            handle,
+            vocab_size=len(inputs),
+            width=width,
+            max_context=size,
+            threads=threads,
+            chunk=chunk,
+            inputs=inputs,
         ),
     )

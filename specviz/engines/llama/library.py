@@ -1,4 +1,4 @@
-"""The shared library of ik_llama.cpp: whether it can run here, and the functions of llama.h that are used.
+"""The shared library of ik_llama.cpp: the functions of llama.h that are used.
 
 The package `ik-llama-cpp-python` brings the library and binds a part of llama.h. The rest is bound here, so its version
 is pinned: another version may have other structures.
@@ -9,16 +9,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import logging
-import platform
-import sys
 from collections import deque
-from pathlib import Path
 from typing import Any
 
 logger = logging.getLogger(__name__)
 
-#: What the library is compiled for. Without these the first pass ends the process.
-_FLAGS = ("avx2", "fma")
 _P, _I, _B, _S = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool, ctypes.c_char_p
 #: Functions that the package does not bind: arguments and result.
 _MORE: dict[str, tuple[list[Any], Any]] = {
@@ -43,28 +38,6 @@ _MORE: dict[str, tuple[list[Any], Any]] = {
 }
 
 
-@functools.cache
-def problem() -> str:
-    """Why the library cannot be used on this machine, as a sentence; empty where it can.
-
-    The processor is looked at first: on one without AVX2 and FMA the library would end the process.
-    """
-    if missing := _missing_flags():
-        return f"The processor lacks {' and '.join(missing)}, for which the GGUF engine is built."
-    try:
-        _load()
-    except Exception as exc:  # no wheel, musl, a missing system library: the package's loader raises several types
-        return f"The GGUF engine cannot be loaded: {type(exc).__name__}: {exc}."
-    from specviz.engines.llama.self_test import TOLERANCE, wrong
-
-    return "" if wrong() < TOLERANCE else "The GGUF engine computes wrong scores on this machine."
-
-
-def library() -> Any:
-    """The package's module with all functions bound; call `problem` first."""
-    return _load()
-
-
 def last_words() -> str:
     """What the library wrote last about an error; empty if it wrote nothing."""
     return " ".join(_errors)
@@ -75,24 +48,9 @@ def forget_words() -> None:
     _errors.clear()
 
 
-def _missing_flags() -> list[str]:
-    if platform.machine().lower() not in ("x86_64", "amd64"):
-        return []
-    if sys.platform == "linux":
-        try:
-            text = Path("/proc/cpuinfo").read_text(errors="replace")
-        except OSError:
-            return []
-        line = next((line for line in text.splitlines() if line.startswith("flags")), "")
-        return [flag.upper() for flag in _FLAGS if flag not in line.split()] if line else []
-    if sys.platform == "win32":
-        avx2 = 40  # PF_AVX2_INSTRUCTIONS_AVAILABLE; each processor with AVX2 that Windows 10 knows has FMA
-        return [] if ctypes.windll.kernel32.IsProcessorFeaturePresent(avx2) else ["AVX2"]
-    return []
-
-
 @functools.cache
-def _load() -> Any:
+def library() -> Any:
+    """The package's module with all functions bound; ask `specviz.engines.llama.usable.problem` first."""
     from ik_llama_cpp import _ctypes_api as api
 
     bound: Any = api

@@ -11,9 +11,10 @@ from specviz.core.vocabulary import Vocabulary
 from specviz.engines.llama.handle import Handle
 from specviz.engines.llama.plan import LoadPlan
 from specviz.engines.llama.rewind import check_rewindable
-from specviz.engines.llama.scorer import LlamaScorer
+from specviz.engines.llama.scorer import CHUNK, LlamaScorer
 from specviz.engines.llama.threads import Threads, threads
 from specviz.engines.llama.tokenizer import GgufTokenizer
+from specviz.engines.llama.trust import trusted_chunk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +28,7 @@ class LlamaModel:
         precision: number format of the weights, such as "Q8_0".
         file: the GGUF file.
         handle, threads: its weights, and how many threads a pass takes.
+        chunk: ids per pass of a prefill.
         engine: what runs it.
         blas: empty: the engine has its own kernels.
     """
@@ -38,6 +40,7 @@ class LlamaModel:
     file: Path
     handle: Handle
     threads: Threads
+    chunk: int
     engine: str = "llama"
     blas: str = ""
 
@@ -60,7 +63,13 @@ class LlamaModel:
         """A new, empty cache over these weights."""
         size = self.tokenizer.vocab_size
         return LlamaScorer(
-            self.name, self.handle, vocab_size=size, width=size, max_context=self.max_context, threads=self.threads
+            self.name,
+            self.handle,
+            vocab_size=size,
+            width=size,
+            max_context=self.max_context,
+            threads=self.threads,
+            chunk=self.chunk,
         )
 
 
@@ -79,13 +88,17 @@ def load(name: str, plan: LoadPlan, on_step: Callable[[int], None] = lambda step
     handle = Handle(plan.path)
     on_step(1)
     tokenizer = GgufTokenizer(handle)
-    prepare(name, handle, tokenizer.vocab_size)
+    chunk = prepare(name, handle, tokenizer.vocab_size)
     on_step(2)
-    return LlamaModel(name, tokenizer, plan.context, handle.precision, plan.path, handle, threads)
+    precision = in_words(handle.precision, chunk)
+    return LlamaModel(name, tokenizer, plan.context, precision, plan.path, handle, threads, chunk)
 
 
-def prepare(name: str, handle: Handle, vocab_size: int) -> None:
+def prepare(name: str, handle: Handle, vocab_size: int) -> int:
     """Check that the cache can be rewound, and choose the number of threads.
+
+    Returns:
+        Ids per pass of a prefill.
 
     Raises:
         UnsupportedModelError: it cannot, or the model is no decoder.
@@ -93,8 +106,24 @@ def prepare(name: str, handle: Handle, vocab_size: int) -> None:
     if handle.has_encoder:
         raise UnsupportedModelError(f"{name} has an encoder, and only decoders can be run.", "Use another model.")
     window = handle.window
-    scorer = LlamaScorer(
-        name, handle, vocab_size=vocab_size, width=vocab_size, max_context=window + 256, threads=threads
-    )
-    check_rewindable(scorer, name, vocab_size, window)
-    threads.measure(lambda: scorer.score([0, 1], 1))
+
+    def scorer(chunk: int = CHUNK) -> LlamaScorer:
+        return LlamaScorer(
+            name,
+            handle,
+            vocab_size=vocab_size,
+            width=vocab_size,
+            max_context=window + 256,
+            threads=threads,
+            chunk=chunk,
+        )
+
+    one = scorer()
+    check_rewindable(one, name, vocab_size, window)
+    threads.measure(lambda: one.score([0, 1], 1))
+    return trusted_chunk(scorer, vocab_size)
+
+
+def in_words(precision: str, chunk: int) -> str:
+    """The number format, and whether prefills need small passes."""
+    return precision if chunk == CHUNK else f"{precision}, prefilled {chunk} tokens at a time"

@@ -24,6 +24,9 @@ from specviz.engines.llama.library import forget_words, last_words, library
 from specviz.engines.llama.threads import Threads
 
 CHUNK = 512  # ids per pass of a prefill: bounds memory, and how long a stop has to wait
+#: The library takes other kernels for passes of 32 tokens and more. In smaller ones each token has the bits that it has
+#: alone, so all rows are computed in these: a block gives what single tokens give.
+SMALL = 31
 #: Blocks that one pass scores. Sequence 0 is the context itself.
 SEQUENCES = 16
 
@@ -40,6 +43,7 @@ class LlamaScorer(Scorer):
         width: logits in a row; those from `vocab_size` on are padding. With `inputs` it is the model's own vocabulary.
         max_context: tokens.
         threads: how many threads a pass takes.
+        chunk: ids per pass of a prefill, at most `CHUNK`.
         inputs: (vocab_size,) the id that the model reads in place of each given id, for a model with a vocabulary of
             its own: its logits are over that vocabulary. None where the model reads the given ids.
 
@@ -56,9 +60,10 @@ class LlamaScorer(Scorer):
         width: int,
         max_context: int,
         threads: Threads,
+        chunk: int = CHUNK,
         inputs: NDArray[np.int32] | None = None,
     ) -> None:
-        self._name, self._handle, self._threads = name, handle, threads
+        self._name, self._handle, self._threads, self._chunk = name, handle, threads, chunk
         self._vocab_size, self._width, self._max_context, self._inputs = vocab_size, width, max_context, inputs
         self._api = api = library()
         parameters = api.llama_context_default_params()
@@ -122,7 +127,7 @@ class LlamaScorer(Scorer):
             raise
 
     def score_blocks(self, context_ids: Sequence[int], blocks: Sequence[Sequence[int]]) -> list[Logits]:
-        """Logits of several blocks that follow the same context, up to `SEQUENCES` blocks in one pass.
+        """Logits of several blocks that follow the same context, in one pass as long as that is small.
 
         Each block is a sequence of the library. Tokens that several blocks begin with are computed once.
 
@@ -130,8 +135,11 @@ class LlamaScorer(Scorer):
 
         Raises: as `score` does.
         """
-        if len(blocks) < 2 or len(blocks) > SEQUENCES or sum(map(len, blocks)) >= CHUNK:
+        if len(blocks) < 2:
             return [self.score([*context_ids, *block], len(block) + 1).copy() for block in blocks]
+        if len(blocks) > SEQUENCES or 1 + sum(map(len, blocks)) > SMALL:
+            half = len(blocks) // 2
+            return self.score_blocks(context_ids, blocks[:half]) + self.score_blocks(context_ids, blocks[half:])
         context = list(context_ids)
         shared = shared_prefix(self._ids, context)
         for block in blocks:
@@ -180,17 +188,17 @@ class LlamaScorer(Scorer):
 
     def _feed(self, ids: list[int]) -> None:
         """Put ids into the cache whose logits are not wanted."""
-        for at in range(0, len(ids), CHUNK):
-            self._pass(ids[at : at + CHUNK], 0)
+        for at in range(0, len(ids), self._chunk):
+            self._pass(ids[at : at + self._chunk], 0)
 
     def _read(self, ids: list[int], rows: int) -> Logits:
         new = ids[len(self._ids) :]
-        if len(new) > CHUNK:
+        if len(new) > SMALL:
             self._feed(new[:-rows])
             new = new[-rows:]
-        if len(new) <= CHUNK:
+        if len(new) <= SMALL:
             return self._pass(new, rows)
-        chunks = [new[at : at + CHUNK] for at in range(0, len(new), CHUNK)]
+        chunks = [new[at : at + SMALL] for at in range(0, len(new), SMALL)]
         return np.concatenate([self._pass(chunk, len(chunk)).copy() for chunk in chunks])
 
     def _pass(self, ids: list[int], rows: int) -> Logits:

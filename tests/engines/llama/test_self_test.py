@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from specviz.engines.llama import library, self_test
+from specviz.engines.llama import self_test, usable
 from tests.engines.llama.known import HEADS, WIDTH, write_known
 
 Floats = NDArray[np.float32]
@@ -76,12 +76,12 @@ def test_the_library_is_right_here() -> None:
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    library.problem.cache_clear()
+    usable.problem.cache_clear()
     yield
-    library.problem.cache_clear()
+    usable.problem.cache_clear()
 
 
 def test_a_library_with_wrong_scores_is_not_used(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     right: Any = self_test.logits
     monkeypatch.setattr(self_test, "logits", lambda: right()[::-1])
-    assert library.problem() == "The GGUF engine computes wrong scores on this machine."
+    assert usable.problem() == "The GGUF engine computes wrong scores on this machine."

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from specviz.core.errors import UnsupportedModelError
-from specviz.engines.llama import library
+from specviz.engines.llama import usable
 from specviz.setup import engines
 from specviz.setup.engines import choose
 from specviz.store.sources import ModelSource, resolve
@@ -19,9 +19,9 @@ WHEEL = resolve("smollm2-135m")
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    library.problem.cache_clear()
+    usable.problem.cache_clear()
     yield
-    library.problem.cache_clear()
+    usable.problem.cache_clear()
 
 
 def without(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +34,7 @@ def without(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr("sys.platform", "linux")
-    library.problem.cache_clear()
+    usable.problem.cache_clear()
 
 
 @pytest.mark.parametrize("flag", ["avx2", "fma"])
@@ -42,7 +42,7 @@ def test_a_processor_without_a_flag_never_loads_the_library(
     flag: str, fresh: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(flag, monkeypatch)
-    monkeypatch.setattr(library, "_load", lambda: pytest.fail("it would end the process"))
+    monkeypatch.setattr(usable, "library", lambda: pytest.fail("it would end the process"))
     choice = choose(WHEEL, "auto")
     assert choice.engine == "mlx"
     assert choice.note == f"The processor lacks {flag.upper()}, for which the GGUF engine is built. MLX is used."
@@ -54,7 +54,7 @@ def test_a_library_that_cannot_be_loaded_gives_way_to_mlx(fresh: None, monkeypat
     def missing() -> None:
         raise OSError("libc.musl-x86_64.so.1: cannot open shared object file")
 
-    monkeypatch.setattr(library, "_load", missing)
+    monkeypatch.setattr(usable, "library", missing)
     choice = choose(WHEEL, "auto")
     assert choice.engine == "mlx" and "musl" in choice.note and choice.note.endswith("MLX is used.")
 
