@@ -96,8 +96,6 @@ def load_draft(name: str, wait: Wait = Wait(), how: Loading = Loading()) -> Dist
         from specviz.store.gguf.draft import draft_gguf
         from specviz.store.gguf.tried import ensure_tried
 
-        from specviz.store.gguf.tried import ensure_tried
-
         file = draft_gguf(folder, wait)
         if source.kind != "package":
             ensure_tried(file, wait, tokenizer=False)
