@@ -24,6 +24,7 @@ from specviz.core.decoding import autoregressive
 from specviz.core.errors import SpecvizError
 from specviz.core.settings import Settings
 from specviz.engines.llama import model
+from specviz.engines.llama.plan import plan
 from specviz.engines.llama.trial import try_out
 from specviz.targets.local import LocalTarget
 from tests.engines.mutations import Mutator
@@ -128,7 +129,7 @@ def _child(path: Path, said: int) -> None:
 def _use(path: Path) -> int:
     try:
         try_out(path)
-        loaded = model.load("mutated", path, context=64)
+        loaded = model.load("mutated", plan("mutated", path))
         ids = loaded.tokenizer.encode(loaded.tokenizer.chat("the sky is")) or [0]
         target = LocalTarget("local:mutated", loaded)
         list(autoregressive(target, ids[:32], Settings(max_tokens=TOKENS, temperature=0)))

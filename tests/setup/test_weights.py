@@ -48,7 +48,7 @@ def test_a_model_without_a_gguf_file_is_refused_for_that_engine(home: Path) -> N
 def test_lists_say_where_no_engine_can_run_a_model(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("specviz.engines.llama.library.problem", lambda: "The processor lacks AVX2.")
+    monkeypatch.setattr("specviz.engines.llama.usable.problem", lambda: "The processor lacks AVX2.")
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
     (choice,) = (c for c in catalog.targets({}) if c.name == "local:llama-3.2-1b")
     assert not choice.available and "The processor lacks AVX2. MLX is not installed" in choice.reason

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from specviz.engines.llama.library import problem
+from specviz.engines.llama.usable import problem
 from tests.engines.mutations import Mutator
 from tests.engines.raw_gguf import pieces_of
 from tests.engines.sound_gguf import write_sound_gguf

@@ -8,8 +8,8 @@ import pytest
 from specviz.core.errors import UnsupportedModelError
 from specviz.engines.gguf.llama_rules import check_for_llama
 from specviz.engines.llama import trial
-from specviz.engines.llama.library import problem
 from specviz.engines.llama.trial import try_out
+from specviz.engines.llama.usable import problem
 from tests.engines.raw_gguf import pieces_of
 from tests.engines.sound_gguf import write_sound_gguf
 
