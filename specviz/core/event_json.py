@@ -22,13 +22,15 @@ _IMPOSSIBLE = "-inf"
 def to_json(event: Event) -> dict[str, Any]:
     """The event as JSON-ready data: its type, then its fields. `from_json` returns an equal event."""
     data: dict[str, Any] = {"type": event.type} | codec.to_json(event)
+    if not isinstance(event, DraftToken | VerifyResult):
+        return data
     for name in _BYTES:
         if data.get(name) is not None:
             data[name] = data[name].hex()
     for name in _LOGPROBS:
         if data.get(name) == -inf:
             data[name] = _IMPOSSIBLE
-    if any(row[2] == -inf for row in data.get("top_tokens", ())):
+    if event.top_tokens and any(row[2] == -inf for row in data["top_tokens"]):
         data["top_tokens"] = [
             (*row[:2], _IMPOSSIBLE if row[2] == -inf else row[2], row[3]) for row in data["top_tokens"]
         ]

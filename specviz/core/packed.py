@@ -57,8 +57,10 @@ class Packed(Sequence[Row]):
 
 def packed(make: Callable[[int, str, Any, Any], Row], rows: Sequence[Row]) -> Sequence[Row]:
     """The rows in packed form; a plain tuple when there are no rows or a number is nan."""
+    if not rows:
+        return ()
     if isinstance(rows, Packed):
         return rows
-    if not rows or any(value != value for row in rows for value in row[2:]):
+    if any(value != value for row in rows for value in row[2:]):
         return tuple(rows)
     return Packed(make, rows)

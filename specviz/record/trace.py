@@ -1,22 +1,23 @@
 """A recording of a run: JSON lines, a header first, then its events.
 
-Everything that was recorded before a crash can be read: the file is flushed after each round, and a truncated last line
-is ignored.
+Events go to the file in batches, at the latest with the first round that ends a second after the last batch. A process
+that is killed loses what came since then; what is in the file can be read, and a truncated last line is ignored.
 """
 
 from __future__ import annotations
 
 import codecs
 import io
-import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, BinaryIO
+
+import msgspec
 
 from specviz.core.errors import TraceError
 from specviz.core.event_json import from_json, to_json
@@ -29,6 +30,8 @@ from specviz.core.settings import Settings
 from specviz.record.claim import claimed
 
 SCHEMA = 1
+#: How long complete rounds wait for the next batch, in seconds.
+BATCH_S = 1.0
 #: A round at K = 16 takes about 50 kB, the longest prompt a few MB.
 MAX_LINE_BYTES = 16_000_000
 _WANTED = Wanted(
@@ -69,18 +72,23 @@ def header(settings: Settings) -> dict[str, Any]:
 
 def line(data: dict[str, Any], secrets: Secrets = NO_SECRETS) -> str:
     """One line of JSON with its newline and without the secrets."""
-    return secrets.strike_json(_dump(data)) + "\n"
+    return _line(data, secrets).decode()
+
+
+def _line(data: dict[str, Any], secrets: Secrets) -> bytes:
+    text = _encode(data)
+    return (secrets.strike_json(text.decode()).encode() if secrets else text) + b"\n"
+
+
+#: For data of JSON's own types, as `to_json` gives it.
+_encode = msgspec.json.Encoder().encode
 
 
 def without(event: Event, secrets: Secrets) -> Event:
     """The event itself, or a copy in which the secrets in its texts are replaced."""
-    text = _dump(to_json(event))
+    text = _encode(to_json(event)).decode()
     struck = secrets.strike_json(text)
-    return event if struck == text else from_json(json.loads(struck))
-
-
-def _dump(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return event if struck == text else from_json(msgspec.json.decode(struck))
 
 
 def lines(settings: Settings, events: Iterable[Event], secrets: Secrets = NO_SECRETS) -> Iterator[str]:
@@ -97,23 +105,32 @@ class TraceWriter:
         path: the file; its folder is created.
         settings: for the header.
         secrets: to be replaced in the trace, see `specviz.setup.environment.secrets`.
+        clock: current time in seconds.
 
     Raises:
         TraceError: the file cannot be written.
         RunError: somebody else writes it.
     """
 
-    def __init__(self, path: Path, settings: Settings, secrets: Secrets = NO_SECRETS) -> None:
-        self._path, self._settings, self._secrets = path, settings, secrets
-        self._file: TextIO | None = None
+    def __init__(
+        self,
+        path: Path,
+        settings: Settings,
+        secrets: Secrets = NO_SECRETS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._path, self._settings, self._secrets, self._clock = path, settings, secrets, clock
+        self._file: BinaryIO | None = None
+        self._batch: list[bytes] = []
+        self._written_at = 0.0
         self._claim = ExitStack()
 
     def __enter__(self) -> TraceWriter:
         try:
             self._claim.enter_context(claimed(self._path, "a run that records its trace"))
-            self._file = self._path.open("w", encoding="utf-8")
-            self._file.write(line(header(self._settings), self._secrets))
-            self._file.flush()
+            self._file = self._path.open("wb", buffering=0)
+            self._batch.append(_line(header(self._settings), self._secrets))
+            self._write_batch()
         except OSError as exc:
             if self._file is not None:
                 with suppress(OSError):
@@ -123,15 +140,22 @@ class TraceWriter:
         return self
 
     def write(self, event: Event) -> None:
-        """Append one event. A round is on disk before the next one begins."""
+        """Append one event; complete rounds go to the file once a second."""
         if self._file is None:
             raise ValueError("the trace is not open: use it in a with statement")
-        try:
-            self._file.write(line(to_json(event), self._secrets))
-            if isinstance(event, RunStarted | Metrics | Done | Error):
-                self._file.flush()
-        except OSError as exc:
-            raise self._failed(exc) from exc
+        self._batch.append(_line(to_json(event), self._secrets))
+        late = isinstance(event, Metrics) and self._clock() - self._written_at >= BATCH_S
+        if late or isinstance(event, RunStarted | Done | Error):
+            try:
+                self._write_batch()
+            except OSError as exc:
+                raise self._failed(exc) from exc
+
+    def _write_batch(self) -> None:
+        assert self._file is not None
+        batch, self._batch, self._written_at = b"".join(self._batch), [], self._clock()
+        while batch:
+            batch = batch[self._file.write(batch) :]
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -139,9 +163,10 @@ class TraceWriter:
         if self._file is None:
             return
         try:
-            self._file.close()
+            with self._file:
+                self._write_batch()
         except OSError as exc:
-            # Closing writes the unflushed rest, which fails on a full disk like the write before it.
+            # A full disk failed in the write before, too.
             if kind is None:
                 raise self._failed(exc) from exc
         finally:

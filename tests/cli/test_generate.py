@@ -207,7 +207,8 @@ def test_ctrl_c_keeps_what_was_decoded(tmp_path: Path) -> None:
     code = (
         "import threading, sys; from specviz.targets.local import LocalTarget; real = LocalTarget.verify\n"
         "def slow(*a): threading.Event().wait(0.02); return real(*a)\n"
-        "LocalTarget.verify = slow; from specviz.cli import main; sys.exit(main(sys.argv[1:]))"
+        "LocalTarget.verify = slow; from specviz.record import trace; trace.BATCH_S = 0\n"
+        "from specviz.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [
         sys.executable,

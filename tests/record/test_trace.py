@@ -101,11 +101,9 @@ def test_a_full_disk_is_an_error_with_a_remedy() -> None:
 
 
 def test_a_disk_that_fills_in_the_middle_is_one_error(tmp_path: Path, events: list[Event]) -> None:
-    class Full(io.StringIO):
-        def flush(self) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: object) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
-
-        close = flush
 
     with pytest.raises(TraceError, match="No space left"), trace.TraceWriter(tmp_path / "t", SETTINGS) as writer:
         assert writer._file is not None
@@ -231,8 +229,8 @@ def test_a_key_is_struck_out_wherever_it_came_from(tmp_path: Path, events: list[
         assert key not in text and "planted" not in text and "[secret]" in text
 
 
-def test_kill_9_leaves_every_complete_round(tmp_path: Path) -> None:
-    """A run that is killed between two lines: the flushed rounds are complete and can be read."""
+def test_kill_9_leaves_every_round_whose_batch_was_written(tmp_path: Path) -> None:
+    """With a batch for each round, these are all rounds that had ended."""
     path = tmp_path / "killed.jsonl"
     code = f"""
 import time
@@ -242,6 +240,7 @@ from specviz.core.decoding import speculative
 from tests.toys import TOKENIZER, toy_draft, toy_target
 from specviz.core.settings import Settings
 s = Settings(max_tokens=1000)
+trace.BATCH_S = 0.0
 with trace.TraceWriter(Path({str(path)!r}), s) as w:
     for e in speculative(toy_draft(), toy_target(stop_ids=frozenset()), TOKENIZER.encode("the"), s):
         w.write(e)
@@ -262,6 +261,32 @@ with trace.TraceWriter(Path({str(path)!r}), s) as w:
     rounds = [e.round for e in recording.events if isinstance(e, Metrics)]
     assert rounds == list(range(len(rounds))) and len(rounds) >= max([20, *seen]) + 1
     assert not any(isinstance(e, Done) for e in recording.events) and not recording.complete
+
+
+def test_rounds_go_to_the_file_once_a_second_and_the_end_at_once(tmp_path: Path, events: list[Event]) -> None:
+    now, begun, written = 100.0, 100.0, 1
+    path = tmp_path / "t.jsonl"
+    with trace.TraceWriter(path, SETTINGS, clock=lambda: now) as writer:
+        for count, event in enumerate(events[:-1], start=1):
+            if isinstance(event, Metrics):
+                now += 0.3
+                if now - begun >= 1.0:
+                    begun, written = now, count
+            writer.write(event)
+            assert list(trace.read(path).events) == events[:written]
+        assert 1 < written < len(events) - 1
+        writer.write(events[-1])
+        assert list(trace.read(path).events) == events
+    assert list(trace.read(path).events) == events
+
+
+def test_an_error_in_the_run_leaves_what_came_before_it(tmp_path: Path, events: list[Event]) -> None:
+    path = tmp_path / "t.jsonl"
+    with pytest.raises(KeyError), trace.TraceWriter(path, SETTINGS) as writer:
+        for event in events[:9]:
+            writer.write(event)
+        raise KeyError
+    assert list(trace.read(path).events) == events[:9]
 
 
 def test_an_event_with_a_secret_is_replaced_and_any_other_is_left_alone(events: list[Event]) -> None:
