@@ -38,7 +38,10 @@ class Tally:
     total: TimeSplit = TimeSplit()
     first_emitted: int = 0
     first_ms: float = 0.0
-    _last: deque[tuple[int, int, TimeSplit]] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    _tested: deque[int] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    _accepted: deque[int] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    _draft_ms: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    _verify_ms: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
     def add(
         self, *, drafted: int, tested: int, accepted: int, emitted: int, split: TimeSplit, guarantee: Guarantee,
@@ -59,19 +62,21 @@ class Tally:
             self.first_emitted, self.first_ms = emitted, split.wall_ms
         # The first split is not added to zeros: a part that is None in every round must stay None.
         self.total = self.total + split if self.rounds > 1 else split
-        self._last.append((tested, accepted, split))
-        recent = list(self._last)
+        self._tested.append(tested)
+        self._accepted.append(accepted)
+        self._draft_ms.append(split.draft_ms)
+        self._verify_ms.append(split.verify_ms)
         return Metrics(
             round=self.rounds - 1,
-            acceptance_rate=rate(sum(a for _, a, _ in recent), sum(t for t, _, _ in recent)),
+            acceptance_rate=rate(sum(self._accepted), sum(self._tested)),
             overall_acceptance_rate=rate(self.accepted, self.tested),
             accepted_per_round=self.accepted / self.rounds,
             tokens_per_round=self.emitted / self.rounds,
             effective_tps=self.tokens_per_second,
             baseline_tps=self.baseline_tps,
             speedup=self.speedup,
-            avg_draft_latency_ms=sum(s.draft_ms for *_, s in recent) / len(recent),
-            avg_verify_latency_ms=sum(s.verify_ms for *_, s in recent) / len(recent),
+            avg_draft_latency_ms=sum(self._draft_ms) / len(self._draft_ms),
+            avg_verify_latency_ms=sum(self._verify_ms) / len(self._verify_ms),
             split=split,
             total=self.total,
             drafted=drafted,
