@@ -170,7 +170,7 @@ class Generation:
     def _decode(self, baseline: bool, wait: Wait) -> Iterator[Event]:
         with closing(_kept.builder.build(self.settings, wait)) as pair:
             baselines = _kept.baselines if baseline else None
-            for event in session.run(pair, self.prompt, self.settings, baselines=baselines, wait=wait):
+            for event in session.run(pair, self.prompt, self.settings, baselines=baselines, explain=2, wait=wait):
                 self.events.append(event)
                 self.state.apply(event)
                 yield event

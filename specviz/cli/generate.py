@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from specviz.cli.engine_options import ENGINE_FIELDS, add_engine_options
 from specviz.cli.terminal import (
@@ -30,6 +30,7 @@ from specviz.core.names import draft_name
 from specviz.core.process import INTERRUPTED
 from specviz.core.prompt import refuse_empty
 from specviz.core.reading import Wanted, read_stream, read_text, text_of, without_mark
+from specviz.core.rounds import Explain
 from specviz.core.settings import RULES, VERIFICATIONS, Settings
 from specviz.core.wait import Wait
 from specviz.record import report
@@ -160,6 +161,14 @@ def add_generate(commands: Any) -> None:
         help="largest deviation of a single round trip, drawn uniformly; at most the round trip (default: 0)",
     )
     p.add_argument("--trace", type=Path, metavar="FILE", help="record the run as JSON lines")
+    p.add_argument(
+        "--explain",
+        type=int,
+        choices=get_args(Explain),
+        default=1,
+        help="what a trace holds of each token: 1, its own numbers (default); 2, also entropies and the most probable "
+        "tokens of draft and target",
+    )
     p.add_argument("--no-baseline", action="store_true", help="skip the baseline; no speed-up is reported")
     p.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     p.set_defaults(run=_run)
@@ -226,7 +235,7 @@ def _decode(
     state, printer = RunState(), Printer()
     baselines = None if options.no_baseline else Baselines()
     with closing(pair):
-        for event in session.run(pair, prompt, settings, baselines=baselines, wait=wait):
+        for event in session.run(pair, prompt, settings, baselines=baselines, explain=options.explain, wait=wait):
             if isinstance(event, RunStarted):
                 progress.beside_text()
             if trace:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.core.sampling import Logits, Row, overlap, to_probs
+from specviz.core.sampling import Logits, Row, overlap, row_of
 from specviz.core.settings import Sampling
 
 Rates = NDArray[np.float64]
@@ -35,7 +35,7 @@ def overlaps(logits: Iterable[Logits], rows: Iterable[Row], sampling: Sampling) 
     Returns:
         (L,) values from 0 to 1.
     """
-    return np.array([overlap(to_probs(own, sampling), row) for own, row in zip(logits, rows, strict=True)])
+    return np.array([overlap(row_of(own, sampling), row) for own, row in zip(logits, rows, strict=True)])
 
 
 def expected_lengths(rates: Rates, k: int = LENGTH_K) -> Rates:

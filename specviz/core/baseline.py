@@ -22,6 +22,7 @@ from specviz.core.events import BaselineKind, Error, Metrics, VerifyResult
 from specviz.core.pair import Pair
 from specviz.core.plain_output import PlainOutput, digest
 from specviz.core.ports import Arrival, Capabilities, Streaming, Target, without_network
+from specviz.core.rounds import Explain
 from specviz.core.settings import Sampling, Settings
 from specviz.core.wait import Progress, Wait
 
@@ -73,6 +74,7 @@ def measure(
     *,
     tokens: int = TOKENS,
     calls: int = CALLS,
+    explain: Explain = 1,
 ) -> Baseline:
     """Decode `tokens` tokens plainly, on this prompt, at these sampling settings, and time them.
 
@@ -83,16 +85,17 @@ def measure(
         wait: receives progress after every token, and is checked for cancellation; a cancelled measurement is empty.
         tokens: number of tokens to decode plainly, or to stream.
         calls: number of single-token calls, for a target that can stream or is behind a simulated network.
+        explain: as in the run that is compared with it.
 
     Raises:
         RunError: the target failed during the measurement.
     """
     if (near := without_network(target)) is not target:
-        plain = measure(near, prompt_ids, settings, wait, tokens=tokens)
+        plain = measure(near, prompt_ids, settings, wait, tokens=tokens, explain=explain)
         per_call = measure_calls(target, prompt_ids, settings, wait, calls=calls)
         return _NOTHING if wait.cancelled() else both(plain, per_call)
     if not isinstance(target, Streaming):
-        return _plain(target, prompt_ids, settings, wait, tokens, "Measuring plain decoding")
+        return _plain(target, prompt_ids, settings, wait, tokens, "Measuring plain decoding", explain)
     room = target.capabilities.max_context - len(prompt_ids)
     streamed = _streamed(target, prompt_ids, settings.sampling, wait, min(tokens + 1, room), tokens)
     each = measure_calls(target, prompt_ids, settings, wait, calls=calls)
@@ -129,6 +132,7 @@ def _plain(
     wait: Wait,
     tokens: int,
     what: str,
+    explain: Explain = 1,
 ) -> Baseline:
     """One token per round, as the loop decodes without a draft."""
     target.reset()
@@ -140,7 +144,7 @@ def _plain(
     walls: list[float] = []
     output: list[int] = []
     wait.on_progress(Progress(what, 0, tokens, "tokens"))
-    events = autoregressive(_WithLimits(target, limits), prompt_ids, plain, cancelled=wait.cancelled)
+    events = autoregressive(_WithLimits(target, limits), prompt_ids, plain, explain=explain, cancelled=wait.cancelled)
     for event in events:
         if isinstance(event, Error):
             raise RunError(f"The baseline failed: {event.message}", event.remedy)
@@ -244,7 +248,9 @@ class Baselines:
         self._kept: dict[tuple[object, ...], tuple[Baseline, float]] = {}
         self._clock = clock
 
-    def of(self, pair: Pair, prompt_ids: Sequence[int], settings: Settings, wait: Wait) -> Baseline:
+    def of(
+        self, pair: Pair, prompt_ids: Sequence[int], settings: Settings, wait: Wait, explain: Explain = 1
+    ) -> Baseline:
         """The baseline of a pair's target, measured on this prompt if there is none of the same conditions.
 
         Raises:
@@ -255,14 +261,14 @@ class Baselines:
         key = (target.name, pair.where, limits.engine, limits.model_file, settings.sampling)
         plain = self._still(key)
         if plain is not None and not isinstance(near, Streaming):
-            now = check(near, prompt_ids, settings, wait)
+            now = check(near, prompt_ids, settings, wait, explain)
             if plain.output is None or not plain.output.follows(prompt_ids):
                 plain = dataclasses.replace(plain, output=now.output)
             plain = plain if _as_fast(now, plain) else None
         if plain is None:
             # What was measured through a network is older, and of other conditions too.
             self._kept = {other: kept for other, kept in self._kept.items() if other[: len(key)] != key}
-            plain = self._measured(key, measure(near, prompt_ids, settings, wait))
+            plain = self._measured(key, measure(near, prompt_ids, settings, wait, explain=explain))
         if near is target:
             return plain
         # Cached separately, so that the measurement without the network is reused for every simulated network.
@@ -283,13 +289,13 @@ class Baselines:
         return found
 
 
-def check(target: Target, prompt_ids: Sequence[int], settings: Settings, wait: Wait) -> Baseline:
+def check(target: Target, prompt_ids: Sequence[int], settings: Settings, wait: Wait, explain: Explain = 1) -> Baseline:
     """A few tokens of plain decoding now, to compare with a baseline that is kept.
 
     Raises:
         RunError: the target failed.
     """
-    return _plain(target, prompt_ids, settings, wait, CHECKED, "Checking plain decoding")
+    return _plain(target, prompt_ids, settings, wait, CHECKED, "Checking plain decoding", explain)
 
 
 def _as_fast(now: Baseline, kept: Baseline) -> bool:

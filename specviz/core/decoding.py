@@ -31,7 +31,7 @@ from specviz.core.plain_output import Difference, PlainOutput
 from specviz.core.ports import Drafter, Target, Tokenizer
 from specviz.core.prompt import check_prompt
 from specviz.core.provenance import versions
-from specviz.core.rounds import NO_DRAFT, Candidate, Decision, Draft, Round, Verdict
+from specviz.core.rounds import NO_DRAFT, Candidate, Decision, Draft, Explain, Round, Verdict
 from specviz.core.settings import Settings
 from specviz.core.tally import Tally
 
@@ -60,6 +60,7 @@ def speculative(
     seed: int | None = None,
     prompt_text: str = "",
     plain: PlainSpeeds = PlainSpeeds(),
+    explain: Explain = 2,
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Event]:
@@ -72,6 +73,7 @@ def speculative(
         seed: of every draw of drafter and target, so that equal seeds give equal runs; None for the settings' seed.
         prompt_text: the text that `prompt_ids` encode, for the recording.
         plain: measured plain decoding, to compare with.
+        explain: how much is recorded about each token.
         cancelled: called once per round; True ends the run with finish_reason "stopped".
         clock: current time in seconds.
 
@@ -82,7 +84,7 @@ def speculative(
     Raises:
         PromptError: before the first event; nothing can be decoded from the prompt.
     """
-    return _Loop(drafter, target, prompt_ids, settings, seed, prompt_text, plain, cancelled, clock).events()
+    return _Loop(drafter, target, prompt_ids, settings, seed, prompt_text, plain, explain, cancelled, clock).events()
 
 
 def autoregressive(
@@ -92,11 +94,14 @@ def autoregressive(
     *,
     seed: int | None = None,
     prompt_text: str = "",
+    explain: Explain = 2,
     cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Event]:
     """Plain decoding by the same target, the baseline: one token per round, the same events."""
-    return _Loop(None, target, prompt_ids, settings, seed, prompt_text, PlainSpeeds(), cancelled, clock).events()
+    return _Loop(
+        None, target, prompt_ids, settings, seed, prompt_text, PlainSpeeds(), explain, cancelled, clock
+    ).events()
 
 
 class _Watch:
@@ -129,6 +134,7 @@ class _Loop:
     seed: int | None
     prompt_text: str
     plain: PlainSpeeds
+    explain: Explain
     cancelled: Callable[[], bool]
     clock: Callable[[], float]
     context: list[int] = field(default_factory=list)
@@ -163,7 +169,8 @@ class _Loop:
                 began = self.clock()
                 try:
                     with _named(f"The target {target.name}"):
-                        verdict = target.verify(self._round(draft, number))
+                        # A difference from plain decoding is reported with what else was probable there.
+                        verdict = target.verify(self._round(draft, number, 2 if own else self.explain))
                 except StoppedError:
                     self.finish = "stopped"
                     break
@@ -262,9 +269,11 @@ class _Loop:
         if self.drafter is None or k < 1:
             return NO_DRAFT
         with _named(f"The draft {self.drafter.name}"):
-            return self.drafter.propose(self.context, k, self.settings.sampling, self._noise(number))
+            return self.drafter.propose(
+                self.context, k, self.settings.sampling, self._noise(number), explain=self.explain
+            )
 
-    def _round(self, draft: Draft, number: int) -> Round:
+    def _round(self, draft: Draft, number: int, explain: Explain) -> Round:
         return Round(
             context_ids=tuple(self.context),
             draft=draft,
@@ -272,6 +281,7 @@ class _Loop:
             rule=self.settings.acceptance_rule,
             noise=self._noise(number),
             stream="shared" if self.drafter is None or self.drafter.name == NONE else "target",
+            explain=explain,
         )
 
     def _noise(self, number: int) -> Noise:
@@ -318,17 +328,32 @@ def _cut(
     The token that completes a stop is kept and everything after it is dropped, the bonus too. Ids, text,
     log-probabilities, tree and counts thus end at the same token, even when a stop string ends inside that token.
     """
+    near = _end_of(output, settings.stop, target.tokenizer)
     for i, token_id in enumerate(new[:budget]):
         if token_id in target.capabilities.stop_ids:
             return i + 1, "stop_token", None
         if settings.stop:
-            text = target.tokenizer.decode([*output, *new[: i + 1]])
+            text = target.tokenizer.decode([*near, *new[: i + 1]])
             hit = next((s for s in settings.stop if s in text), None)
             if hit is not None:
                 return i + 1, "stop_string", hit
     if len(output) + len(new) >= settings.max_tokens:
         return min(len(new), budget), "max_tokens", None
     return min(len(new), budget), None, None
+
+
+#: The first character of a text that begins inside another may be incomplete, or a space that the tokenizer drops.
+_CUT_BYTES = 4
+
+
+def _end_of(output: Sequence[int], stops: Sequence[str], tokenizer: Tokenizer) -> Sequence[int]:
+    """The last tokens of an output without a stop string, as many as one that is still to be completed can reach."""
+    wanted = max((len(s.encode()) for s in stops), default=-_CUT_BYTES) + _CUT_BYTES
+    at = len(output)
+    while wanted > 0 and at > 0:
+        at -= 1
+        wanted -= len(tokenizer.token_bytes(output[at]))
+    return output[at:]
 
 
 def _within(decision: Decision, inside: bool) -> Decision | None:

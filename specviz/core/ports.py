@@ -10,7 +10,7 @@ from specviz.core.events import Way
 from specviz.core.guarantee import Guarantee
 from specviz.core.names import Place
 from specviz.core.noise import Noise
-from specviz.core.rounds import Draft, Round, Verdict
+from specviz.core.rounds import Draft, Explain, Round, Verdict
 from specviz.core.sampling import Logits, Row
 from specviz.core.settings import Rule, Sampling
 from specviz.core.vocabulary import Vocabulary
@@ -172,7 +172,15 @@ class Drafter(Protocol):
     name: str
     max_context: int | None
 
-    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+    def propose(
+        self,
+        context_ids: Sequence[int],
+        k: int,
+        sampling: Sampling,
+        noise: Noise,
+        n: int = 1,
+        explain: Explain = 2,
+    ) -> Draft:
         """At most n candidates of at most k tokens each that continue the context."""
         ...
 

@@ -84,6 +84,10 @@ class Draft:
 NO_DRAFT = Draft()
 
 
+#: How much is recorded about each token. 1: its own numbers. 2: also the most probable tokens of draft and target, for
+#: whoever shows them.
+Explain = Literal[1, 2]
+
 #: Which stream the target draws from: one per round, or one per position. See `specviz.core.noise`.
 Stream = Literal["target", "shared"]
 
@@ -99,6 +103,7 @@ class Round:
         noise: every random draw of the round.
         stream: of the target's draws. Plain decoding without a drafter draws by position, so that its text does not
             depend on the number of rounds.
+        explain: how much to record; a target that gets the most probable tokens anyway may always record them.
     """
 
     context_ids: tuple[TokenId, ...]
@@ -107,6 +112,7 @@ class Round:
     rule: Rule
     noise: Noise
     stream: Stream = "target"
+    explain: Explain = 2
 
     def behind(self, token_ids: Sequence[int], rest: Candidate) -> Round:
         """The same round with `token_ids` appended to the context and `rest` as its only candidate."""

@@ -15,7 +15,7 @@ arguments. A function that draws takes an open stream of `specviz.core.noise`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +29,10 @@ from specviz.core.settings import Rule, Sampling
 Floats = NDArray[np.float64]
 Logits = NDArray[np.float32]
 Ids = NDArray[np.int64]
+
+
+_CERTAIN = np.ones(1)
+_CERTAIN.setflags(write=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,25 +51,33 @@ class Row:
     @classmethod
     def one_hot(cls, token_id: int) -> Row:
         """The distribution of a token that was chosen, not drawn (greedy, n-gram lookup)."""
-        return cls(np.ones(1), np.array([token_id], dtype=np.int64))
+        return cls(_CERTAIN, np.array([token_id], dtype=np.int64))
 
     def prob(self, token_id: int) -> float:
         """Probability of one token; 0.0 outside the row."""
         if self.ids is None:
             return float(self.probs[token_id]) if 0 <= token_id < len(self.probs) else 0.0
-        at = int(self.ids.searchsorted(token_id))
+        at = int(self.ids.searchsorted(token_id)) if len(self.ids) > 1 else 0
         return float(self.probs[at]) if at < len(self.ids) and self.ids[at] == token_id else 0.0
 
     def probs_of(self, token_ids: Sequence[int]) -> list[float]:
         """Probability of each of several tokens, as `prob` gives it."""
-        wanted = np.array(token_ids, dtype=np.int64)
-        at = wanted if self.ids is None else self.ids.searchsorted(wanted)
-        inside = (at >= 0) & (at < len(self.probs))
-        at = np.where(inside, at, 0)
-        if self.ids is not None:
-            inside &= self.ids[at] == wanted
-        found: list[float] = np.where(inside, self.probs[at], 0.0).tolist()
+        found: list[float] = self.at(np.array(token_ids, dtype=np.int64)).tolist()
         return found
+
+    def at(self, token_ids: Ids) -> Floats:
+        """(n,) probability of each of n tokens, as `prob` gives it."""
+        at = token_ids if self.ids is None else self.ids.searchsorted(token_ids)
+        inside = at.view(np.uint64) < len(self.probs)  # a negative id is a very large one
+        found = self.probs[np.where(inside, at, 0)] if not inside.all() else self.probs[at]
+        if self.ids is not None:
+            inside &= self.ids[np.where(inside, at, 0)] == token_ids
+        return found if inside.all() else np.where(inside, found, 0.0)
+
+    def best(self) -> int:
+        """The most probable token, the lowest id of equal ones."""
+        at = int(self.probs.argmax())
+        return at if self.ids is None else int(self.ids[at])
 
     def dense(self, vocab_size: int) -> Floats:
         """The row as a (vocab_size,) array. Ids at or beyond `vocab_size` must have probability 0."""
@@ -80,88 +92,142 @@ class Row:
         return full
 
 
-def to_probs(logits: Logits, sampling: Sampling) -> Floats:
+def row_of(logits: Logits, sampling: Sampling, best: int | None = None) -> Row:
     """Apply temperature, then top-k, then top-p.
 
-    Temperature comes first, so that at 0 every rule sees a one-hot row: "greedy" can never keep a token that is
-    not the argmax. Equal logits at temperature 0 give the lowest id. top-k keeps exactly k tokens (ties by id).
+    Temperature comes first, so that at 0 every rule sees a one-hot row: "greedy" can never keep a token that is not
+    the argmax. Equal logits at temperature 0 give the lowest id. top-k keeps exactly k tokens (ties by id).
 
     Args:
         logits: (V,) in nats, any offset; -inf is allowed, at least one finite.
         sampling: temperature ≥ 0; top_k 0 and top_p 1.0 mean "off".
+        best: `most_probable(logits)`, where it is known.
 
     Returns:
-        (V,) float64, sums to 1.
+        A full row; a sparse one at temperature 0, with top-k and with top-p.
 
     Raises:
         ScoresError: a logit is nan or +inf, or none is finite.
     """
-    _check(logits)
+    best = most_probable(logits) if best is None else best
     if sampling.temperature == 0:
-        row = np.zeros(len(logits))
-        row[int(np.argmax(logits))] = 1.0
-        return row
-    scaled = logits.astype(np.float64)
-    scaled -= scaled.max()
-    with np.errstate(over="ignore"):
-        # Close to temperature 0 all scaled logits but the best overflow to -inf, which is the right limit.
-        scaled /= sampling.temperature
-    probs = np.exp(scaled, out=scaled)
-    if 0 < sampling.top_k < len(probs):
-        probs = _keep_only(probs, _best_first(logits)[: sampling.top_k])
-    probs /= probs.sum()
-    if sampling.top_p < 1.0:
-        order = _best_first(logits)
-        before = np.cumsum(probs[order]) - probs[order]
-        # The token that crosses top_p is kept, so at least one always is.
-        probs = _keep_only(probs, order[before < sampling.top_p])
+        return Row.one_hot(best)
+    top = float(logits[best])
+    if 0 < sampling.top_k < len(logits):
+        ids = _best(logits, top, sampling.top_k)
+        probs = _weights(logits[ids], top, sampling.temperature)
         probs /= probs.sum()
-    return probs
+    else:
+        weights = _weights(logits, top, sampling.temperature)
+        total = weights.sum()
+        if sampling.top_p == 1.0:
+            return Row(np.divide(weights, total, out=weights))
+        # The margin is far above rounding: every token behind such a head has more than top_p in front of it.
+        wanted = (sampling.top_p + 1e-9) * total
+        ids = _best_first(logits, _near(logits, top, lambda near: bool(weights[near].sum() > wanted)))
+        probs = weights[ids] / total
+    if sampling.top_p < 1.0:
+        # The token that crosses top_p is kept, so at least one always is.
+        kept = np.cumsum(probs) - probs < sampling.top_p
+        ids, probs = ids[kept], probs[kept]
+        probs /= probs.sum()
+    order = ids.argsort()
+    return Row(probs[order], ids[order])
 
 
-def _best_first(logits: Logits) -> Ids:
-    """Ids by descending logit, ties by id. Sorting by probability could drop the argmax when two values round equal."""
-    return np.argsort(-logits, kind="stable")
+def to_probs(logits: Logits, sampling: Sampling) -> Floats:
+    """`row_of` as a (V,) array. Raises: as `row_of` does."""
+    return row_of(logits, sampling).dense(len(logits))
 
 
-def _check(logits: Logits) -> None:
-    top = float(logits.max())
+def most_probable(logits: Logits) -> int:
+    """Id of the largest logit of a (V,) row, the lowest of equal ones.
+
+    Raises:
+        ScoresError: a logit is nan or +inf, or none is finite.
+    """
+    best = int(logits.argmax())  # that of a nan, if there is one
+    top = float(logits[best])
     if math.isfinite(top):
-        return
+        return best
     raise ScoresError("a logit is nan" if math.isnan(top) else "a logit is +inf" if top > 0 else "every logit is -inf")
 
 
-def _keep_only(probs: Floats, kept: Ids) -> Floats:
-    out = np.zeros_like(probs)
-    out[kept] = probs[kept]
-    return out
+def _weights(logits: Logits, top: float, temperature: float) -> Floats:
+    """exp((logit - top) / temperature)."""
+    scaled = logits.astype(np.float64)
+    scaled -= top
+    with np.errstate(over="ignore"):
+        # Close to temperature 0 all scaled logits but the best overflow to -inf, which is the right limit.
+        scaled /= temperature
+    return np.exp(scaled, out=scaled)
+
+
+def _near(logits: Logits, top: float, enough: Callable[[Ids], bool]) -> Ids:
+    """Ids of all logits above some value, ascending: as many as are `enough`, or all but those of -inf.
+
+    Sorting a whole vocabulary takes several milliseconds, so only what is near the best logit is sorted.
+    """
+    near = np.empty(0, dtype=np.int64)
+    for spread in _SPREADS:
+        near = np.flatnonzero(logits > top - spread)
+        if enough(near):
+            break
+    return near
+
+
+def _best_first(logits: Logits, ids: Ids) -> Ids:
+    """Ascending ids by descending logit, ties by id. Sorted by probability, the argmax could come behind an equal."""
+    return ids[np.argsort(-logits[ids], kind="stable")]
+
+
+def _best(logits: Logits, top: float, n: int) -> Ids:
+    """Ids of the n largest logits, best first, ties by id; logits of -inf are left out."""
+    near = _near(logits, top, lambda near: len(near) >= n)
+    values = logits[near]
+    if len(near) > n:
+        near = near[values >= np.partition(values, len(values) - n)[len(values) - n]]
+    return _best_first(logits, near)[:n]
+
+
+#: Distances from the best logit, in nats, within which the largest ones are looked for.
+_SPREADS = (6.0, 9.0, 12.0, 16.0, 24.0, math.inf)
 
 
 def draw(probs: Floats, rng: np.random.Generator) -> int:
     """Draw one index with the given probabilities, by inverting the cumulative sum.
 
     Args:
-        probs: (V,) non-negative; need not be normalised to the last bit.
+        probs: (V,) non-negative; need not be normalised.
     """
-    cumulative = np.cumsum(probs)
-    at = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
-    # Rounding can put the draw past the end; the last token with any probability takes it.
+    # Sums of blocks first: a cumulative sum adds number by number, a sum adds several numbers at a time.
+    sums = np.add.reduceat(probs, np.arange(0, len(probs), _BLOCK))
+    cumulative = sums.cumsum()
+    wanted = rng.random() * cumulative[-1]
+    block = _found(cumulative, wanted, sums)
+    before = cumulative[block - 1] if block else 0.0
+    part = probs[block * _BLOCK : (block + 1) * _BLOCK]
+    return block * _BLOCK + _found(part.cumsum(), wanted - before, part)
+
+
+def _found(cumulative: Floats, wanted: float, probs: Floats) -> int:
+    at = int(cumulative.searchsorted(wanted, side="right"))
+    # Rounding can put the draw past the end; the last one with any probability takes it.
     return at if at < len(probs) else int(np.flatnonzero(probs)[-1])
 
 
-def row_of(logits: Logits, sampling: Sampling) -> Row:
-    """The q that a draft token is drawn from: one-hot at temperature 0, else the full row of `to_probs`."""
-    if sampling.temperature == 0:
-        _check(logits)
-        return Row.one_hot(int(np.argmax(logits)))
-    return Row(to_probs(logits, sampling))
+#: Number of probabilities that `draw` adds up in one sum.
+_BLOCK = 256
 
 
 def draw_row(row: Row, rng: np.random.Generator) -> int:
-    """Draw a token from a row; a row of one token needs no randomness."""
+    """Draw a token from a row, with one number of the stream whatever the row is."""
     if row.ids is None:
         return draw(row.probs, rng)
-    return int(row.ids[0 if len(row.ids) == 1 else draw(row.probs, rng)])
+    if len(row.ids) == 1:
+        rng.random()
+        return int(row.ids[0])
+    return int(row.ids[draw(row.probs, rng)])
 
 
 def draw_from(logits: Logits, sampling: Sampling, rng: np.random.Generator) -> tuple[int, Row]:
@@ -188,45 +254,56 @@ def expected_acceptance(logits: Logits, q: Row) -> float:
         From 0 to 1.
     """
     best = float(q.probs.max())
-    return best if best < 1.0 else float(np.exp(logits.max() - summarise(logits).log_normaliser))
+    return best if best < 1.0 else float(np.exp(logits.max() - summarise(logits, entropy=False).log_normaliser))
 
 
-def acceptance(p: Floats, q: Floats) -> Floats:
-    """The probability of keeping each token, min(1, p/q) (Leviathan et al. 2023, section 2.3).
+def acceptance(p: float, q: float) -> float:
+    """The probability of keeping a token, min(1, p/q) (Leviathan et al. 2023, section 2.3).
 
     A token with q = 0 cannot have been drawn; its value is 1 by convention.
 
     Args:
-        p: (V,) target. q: (V,) draft.
+        p, q: target and draft probability of the token.
     """
-    ratio = np.ones_like(p)
-    return np.divide(p, q, out=ratio, where=q > p)
+    return p / q if q > p else 1.0
 
 
-def residual(p: Floats, q: Floats) -> Floats:
+def residual(p: Row, q: Row) -> Row:
     """The distribution that replaces a rejected token: norm(max(0, p - q)) (Leviathan et al. 2023, section 2.3).
 
     When p == q nothing is rejected and the residual is empty; it falls back to p, so that a rejection caused by
     rounding still draws from the target.
     """
-    left = np.maximum(p - q, 0.0)
-    total = left.sum()
-    return left / total if total > 0 else p.copy()
+    left = _surplus(p, q)
+    return Row(left.probs / left.probs.sum(), left.ids)
 
 
-def overlap(p: Floats, q: Row) -> float:
+def _surplus(p: Row, q: Row) -> Row:
+    """`residual` before it is normalised, as much as a draw needs."""
+    if p.ids is not None:
+        left = np.maximum(p.probs - q.at(p.ids), 0.0)
+    else:
+        left = p.probs.copy()
+        # Ids beyond p's vocabulary are padding of the draft.
+        n = min(len(left), len(q.probs)) if q.ids is None else int(q.ids.searchsorted(len(left)))
+        both = slice(n) if q.ids is None else q.ids[:n]
+        left[both] = np.maximum(left[both] - q.probs[:n], 0.0)
+    return Row(left, p.ids) if np.add.reduce(left) > 0 else p
+
+
+def overlap(p: Row, q: Row) -> float:
     """α = Σ min(p, q), the probability that a token drawn from q is kept (Leviathan et al. 2023, theorem 3.5).
 
-    Args:
-        p: (V,) target. q: draft; ids beyond p's vocabulary are never kept.
+    Ids beyond the vocabulary of one row have probability 0 there.
     """
-    if q.ids is None:
-        n = min(len(p), len(q.probs))
-        shared = np.minimum(p[:n], q.probs[:n])
-    else:
-        n = int(np.searchsorted(q.ids, len(p)))
-        shared = np.minimum(p[q.ids[:n]], q.probs[:n])
-    return min(1.0, float(shared.sum()))
+    if p.ids is None and q.ids is None:
+        n = min(len(p.probs), len(q.probs))
+        return min(1.0, float(np.minimum(p.probs[:n], q.probs[:n]).sum()))
+    few, many = (q, p) if p.ids is None or (q.ids is not None and len(q.ids) < len(p.ids)) else (p, q)
+    assert few.ids is not None
+    if len(few.ids) == 1:
+        return min(float(few.probs[0]), many.prob(int(few.ids[0])))
+    return min(1.0, float(np.minimum(few.probs, many.at(few.ids)).sum()))
 
 
 Status = Literal["accepted", "rejected", "ignored", "bonus"]
@@ -238,18 +315,21 @@ class TokenTest:
 
     Attributes:
         kept: whether the token is kept.
+        p, q: its probabilities.
         weight: the probability of keeping this token, before u was drawn.
         u: the uniform draw that decided; None if the rule draws none.
         own: the target's own token at this position, if the rule compares the draft token with it; else None.
     """
 
     kept: bool
+    p: float
+    q: float
     weight: float
     u: float | None = None
     own: int | None = None
 
 
-def token_test(rule: Rule, p: Floats, x: int, q: Row, rng: np.random.Generator) -> TokenTest:
+def token_test(rule: Rule, p: Row, x: int, q: Row, rng: np.random.Generator) -> TokenTest:
     """Decide whether draft token x is kept. `replacement` draws the token in place of a rejected one.
 
     probabilistic: modified rejection sampling (Leviathan et al. 2023, algorithm 1). Lossless; keeps Σ min(p, q).
@@ -258,50 +338,49 @@ def token_test(rule: Rule, p: Floats, x: int, q: Row, rng: np.random.Generator) 
     threshold: keep x when p(x) ≥ τ. Lossy.
 
     Args:
-        p: (V,) the target's distribution. q: the distribution that x was drawn from.
+        p: the target's distribution. q: the distribution that x was drawn from.
         rng: the round's target stream.
 
     Raises:
         ValueError: q(x) is 0, so x was not drawn from q.
     """
+    px, qx = p.prob(x), q.prob(x)
     match rule.name:
         case "probabilistic":
-            qx = q.prob(x)
             if qx <= 0:
                 raise ValueError(f"draft token {x} has q(x) = {qx}: it was not drawn from the q that came with it")
-            weight = float(acceptance(p[x : x + 1], np.array([qx]))[0])
-            u = float(rng.random())
-            return TokenTest(u < weight, weight, u)
+            weight, u = acceptance(px, qx), rng.random()
+            return TokenTest(u < weight, px, qx, weight, u)
         case "deterministic":
-            own = draw(p, rng)
-            return TokenTest(own == x, float(p[x]), own=own)
+            own = draw_row(p, rng)
+            return TokenTest(own == x, px, qx, px, own=own)
         case "greedy":
-            own = int(np.argmax(p))
-            return TokenTest(own == x, float(own == x), own=own)
+            own = p.best()
+            return TokenTest(own == x, px, qx, float(own == x), own=own)
         case "threshold":
-            kept = float(p[x]) >= rule.tau
-            return TokenTest(kept, float(kept))
+            kept = px >= rule.tau
+            return TokenTest(kept, px, qx, float(kept))
 
 
-def replacement(rule: Rule, p: Floats, q: Row, refused: TokenTest, rng: np.random.Generator) -> int:
+def replacement(rule: Rule, p: Row, q: Row, refused: TokenTest, rng: np.random.Generator) -> int:
     """The token in place of a rejected one: the target's own if the rule has it already, else a draw.
 
     The draw is from the residual under `probabilistic`, and from p under `threshold`.
     """
     if refused.own is not None:
         return refused.own
-    return draw(residual(p, q.dense(len(p))) if rule.name == "probabilistic" else p, rng)
+    return draw_row(_surplus(p, q) if rule.name == "probabilistic" else p, rng)
 
 
-def bonus(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
+def bonus(p: Row, rule: Rule, rng: np.random.Generator) -> int:
     """The extra token of a fully accepted round, from the target's own distribution.
 
     Under `greedy` it is the argmax: a sampled bonus would mix greedy and sampled tokens in one text.
     """
-    return int(np.argmax(p)) if rule.name == "greedy" else draw(p, rng)
+    return p.best() if rule.name == "greedy" else draw_row(p, rng)
 
 
-def draw_shared(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
+def draw_shared(p: Row, rule: Rule, rng: np.random.Generator) -> int:
     """The token of plain decoding without a drafter: the argmax of log p + Gumbel noise, which is a draw from p.
 
     The noise of token x is computed from the x-th number of the stream, so a vocabulary with padding draws the same
@@ -309,14 +388,19 @@ def draw_shared(p: Floats, rule: Rule, rng: np.random.Generator) -> int:
     and Suresh 2024, arXiv:2408.07978). Under `greedy` it is the argmax of p.
 
     Args:
-        p: (V,) non-negative. rng: the shared stream of the position.
+        rng: the shared stream of the position.
     """
-    possible = np.flatnonzero(p)
-    if rule.name == "greedy" or len(possible) == 1:
-        return int(np.argmax(p))
-    # argmax(log p + G) with G = -log(E) is argmin(E / p): an exponential race.
-    waits = -np.log1p(-rng.random(len(p))[possible])
-    return int(possible[np.argmin(waits / p[possible])])
+    probs = p.probs
+    if rule.name == "greedy" or len(probs) == 1:
+        return p.best()
+    u = rng.random(len(probs)) if p.ids is None else rng.random(int(p.ids[-1]) + 1)[p.ids]
+    # argmax(log p + G) with G = -log(E), E = -log(1 - u), is argmin(E / p): an exponential race. As E >= u, only
+    # tokens whose u / p is below the E / p of the most probable one can win. The margin is for rounding.
+    best = int(probs.argmax())
+    early = np.flatnonzero(u <= probs * (-np.log1p(-u[best]) / probs[best] * (1 + 1e-9)))
+    early = early[probs[early] > 0]
+    at = int(early[np.argmin(-np.log1p(-u[early]) / probs[early])])
+    return at if p.ids is None else int(p.ids[at])
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,41 +409,42 @@ class RowSummary:
 
     Attributes:
         log_normaliser: ln Σ exp(logit), so that `logits[i] - log_normaliser` is a log-probability.
-        entropy_bits: Shannon entropy.
+        entropy_bits: Shannon entropy; None when it was not asked for.
     """
 
     log_normaliser: float
-    entropy_bits: float
+    entropy_bits: float | None
 
 
-# exp underflows to 0 far above this value. It avoids 0 · -inf in the entropy.
-_FLOOR = np.float32(-1e4)
-
-
-def summarise(logits: Logits) -> RowSummary:
-    """Normaliser and entropy of a (V,) row in one pass.
+def summarise(logits: Logits, best: int | None = None, *, entropy: bool = True) -> RowSummary:
+    """Normaliser and entropy of a (V,) row.
 
     Single precision is enough for values that are only shown (errors near 1e-6), and takes a third of the time. The
-    probabilities that the rules use are computed in double precision by `to_probs`.
+    probabilities that the rules use are computed in double precision by `row_of`.
+
+    Args:
+        best: `most_probable(logits)`, where it is known.
     """
-    top = logits.max()
-    shifted = np.maximum(logits - top, _FLOOR)
-    weights = np.exp(shifted)
-    total = float(weights.sum(dtype=np.float64))
-    mean_shifted = float(np.dot(weights, shifted)) / total
-    log_total = float(np.log(total))
-    return RowSummary(float(top) + log_total, max(0.0, (log_total - mean_shifted) / float(np.log(2.0))))
+    top = float(logits[logits.argmax() if best is None else best])
+    # The logits of most models are far from the ends of exp's range, which saves a pass over the row.
+    offset = 0.0 if abs(top) < 40 else top
+    weights = np.exp(logits - np.float32(offset) if offset else logits)
+    total = float(np.add.reduce(weights))
+    normaliser = offset + math.log(total)
+    if not entropy:
+        return RowSummary(normaliser, None)
+    with np.errstate(invalid="ignore"):
+        mean = float(weights @ logits) / total
+    if math.isnan(mean):  # 0 times -inf
+        possible = weights > 0
+        mean = float(weights[possible] @ logits[possible]) / total
+    return RowSummary(normaliser, max(0.0, (normaliser - mean) / math.log(2.0)))
 
 
 def top_ids(logits: Logits, n: int) -> list[int]:
     """Ids of the n largest logits of a (V,) row, best first, ties by id; logits of -inf are left out."""
-    # Sorting the whole vocabulary would take longer than the rule itself, so only logits near the maximum are sorted.
-    near = np.flatnonzero(logits > logits.max() - 12)
-    if len(near) < n:
-        near = np.flatnonzero(logits > -np.inf)
-    if len(near) > 8 * n:
-        near = near[np.argpartition(-logits[near], n - 1)[: 2 * n]]
-    return [int(i) for i in near[np.lexsort((near, -logits[near]))][:n]]
+    best: list[int] = _best(logits, float(logits.max()), n).tolist()
+    return best
 
 
 def promise(rule: Rule, sampling: Sampling) -> Guarantee:

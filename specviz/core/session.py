@@ -16,6 +16,7 @@ from specviz.core.events import Done, Error, Event, Metrics
 from specviz.core.pair import Pair
 from specviz.core.ports import Target
 from specviz.core.prompt import prepare
+from specviz.core.rounds import Explain
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
 
@@ -39,6 +40,7 @@ def run(
     *,
     baselines: Baselines | None = None,
     seed: int | None = None,
+    explain: Explain = 1,
     wait: Wait = Wait(),
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Event]:
@@ -50,6 +52,7 @@ def run(
         baselines: cache of measured baselines, to which a new measurement is added; None for a run without a baseline
             and hence without a speed-up.
         seed: overrides the seed of the settings.
+        explain: how much is recorded about each token: 2 for what is shown or kept to be looked at.
         wait: receives the progress of the baseline, and is checked for cancellation once per round. If cancelled
             before the first round, there are no events.
         clock: current time in seconds.
@@ -66,7 +69,7 @@ def run(
         prompt = EncodedPrompt(ids, text)
     plain = PlainSpeeds()
     if baselines is not None and not wait.cancelled():
-        plain = baselines.of(pair, prompt.ids, settings, wait).speeds
+        plain = baselines.of(pair, prompt.ids, settings, wait, explain).speeds
     if wait.cancelled():
         return
     pair.target.reset()
@@ -79,6 +82,7 @@ def run(
         seed=seed,
         prompt_text=prompt.text,
         plain=plain,
+        explain=explain,
         cancelled=wait.cancelled,
         clock=clock,
     )
@@ -96,7 +100,14 @@ def run_plain(
     """Decode one prompt without a drafter, from an empty cache: plain decoding, the reference of every speed-up."""
     target.reset()
     yield from autoregressive(
-        target, prompt.ids, settings, seed=seed, prompt_text=prompt.text, cancelled=wait.cancelled, clock=clock
+        target,
+        prompt.ids,
+        settings,
+        seed=seed,
+        prompt_text=prompt.text,
+        explain=1,
+        cancelled=wait.cancelled,
+        clock=clock,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from specviz.core.names import lookup_first
 from specviz.core.noise import Noise
 from specviz.core.ports import Follower, Step
-from specviz.core.rounds import Draft
+from specviz.core.rounds import Draft, Explain
 from specviz.core.settings import Sampling
 from specviz.drafters.block import Drafted, DraftNext, draft_of, grow, steps_of
 from specviz.drafters.lookup import Lookup
@@ -48,7 +48,15 @@ class CombinedDrafter:
         self._model, self._lookup = model, Lookup(longest, shortest)
         self._stop_ids, self._lookup_confidence = stop_ids, lookup_confidence
 
-    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+    def propose(
+        self,
+        context_ids: Sequence[int],
+        k: int,
+        sampling: Sampling,
+        noise: Noise,
+        n: int = 1,
+        explain: Explain = 2,
+    ) -> Draft:
         """One candidate of at most k tokens.
 
         Shorter when a stop token is drafted, when the confidence falls below `min_confidence`, and when the model's
@@ -59,7 +67,7 @@ class CombinedDrafter:
         def draw_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
             nonlocal note
             note = self._model.full(ids)
-            return None if note else self._model.draw_next(ids, sampling, rng, reached)
+            return None if note else self._model.draw_next(ids, sampling, rng, reached, explain)
 
         block = grow(context_ids, k, self._stop_ids, self._copy_first(draw_next))
         return draft_of(self.name, block, note)

@@ -12,8 +12,8 @@ import numpy as np
 from specviz.core.alternatives import alternatives_of
 from specviz.core.noise import Noise
 from specviz.core.ports import Follower, Scorer, Tokenizer
-from specviz.core.rounds import Draft
-from specviz.core.sampling import Ids, Logits, Row, draw_row, expected_acceptance, row_of, summarise
+from specviz.core.rounds import Draft, Explain
+from specviz.core.sampling import Ids, Logits, Row, draw_row, expected_acceptance, most_probable, row_of, summarise
 from specviz.core.settings import K_MAX, Sampling
 from specviz.core.text_rows import TextRows
 from specviz.drafters.block import Drafted, DraftNext, draft_of, grow, steps_of
@@ -27,12 +27,14 @@ class _Seen:
     """The output of the draft model after a context.
 
     Attributes:
-        logits, q: over the columns of the draft model. tokens: their target ids; None if they are the same.
+        logits, q: over the columns of the draft model. best: the most probable column. tokens: the target ids of the
+            columns; None if they are the same.
         row: q over the target's ids.
         confidence: see `Drafted`.
     """
 
     logits: Logits
+    best: int
     tokens: Ids | None
     q: Row
     row: Row
@@ -73,7 +75,15 @@ class ModelDrafter:
         self._scorer, self._tokenizer, self._tokens = scorer, tokenizer, tokens
         self._vocab_limit, self._stop_ids = vocab_limit, stop_ids
 
-    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+    def propose(
+        self,
+        context_ids: Sequence[int],
+        k: int,
+        sampling: Sampling,
+        noise: Noise,
+        n: int = 1,
+        explain: Explain = 2,
+    ) -> Draft:
         """One candidate of at most k tokens.
 
         Shorter when the draft draws a stop token, when the confidence falls below `min_confidence`, and when the
@@ -84,7 +94,7 @@ class ModelDrafter:
         def draft_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
             nonlocal note
             note = self.full(ids)
-            return None if note else self.draw_next(ids, sampling, rng, reached)
+            return None if note else self.draw_next(ids, sampling, rng, reached, explain)
 
         block = grow(context_ids, k, self._stop_ids, draft_next)
         return draft_of(self.name, block, note)
@@ -96,7 +106,12 @@ class ModelDrafter:
         return f"The draft model's context of {self.max_context} tokens is full."
 
     def draw_next(
-        self, ids: Sequence[int], sampling: Sampling, rng: np.random.Generator, reached: float | None
+        self,
+        ids: Sequence[int],
+        sampling: Sampling,
+        rng: np.random.Generator,
+        reached: float | None,
+        explain: Explain,
     ) -> Drafted | None:
         """Draw one more token; None, without a draw, if its estimated probability of being kept is too low.
 
@@ -108,20 +123,22 @@ class ModelDrafter:
             ids: the whole context and the draft so far; must fit the context of the draft model (see `full`).
             reached: the estimated probability that all of the draft so far is kept; None for the first token of a
                 block, which is always drafted, because an empty draft saves nothing.
+            explain: see `specviz.core.rounds.Explain`.
         """
         began = time.perf_counter()
         seen = self._decide(reached, lambda: self._look(self._scorer.score(ids, 1)[0], sampling))
         if seen is None:
             return None
         at = draw_row(seen.q, rng)
-        summary = summarise(seen.logits)
+        summary = summarise(seen.logits, seen.best, entropy=explain == 2)
+        best = alternatives_of(seen.logits, summary, seen.row, self._tokenizer, seen.tokens) if explain == 2 else ()
         return Drafted(
             token_id=at if seen.tokens is None else int(seen.tokens[at]),
             q=seen.row,
             confidence=seen.confidence,
             logprob=float(seen.logits[at]) - summary.log_normaliser,
             entropy=summary.entropy_bits,
-            alternatives=alternatives_of(seen.logits, summary, seen.row, self._tokenizer, seen.tokens),
+            alternatives=best,
             time_ms=(time.perf_counter() - began) * 1000,
         )
 
@@ -141,11 +158,12 @@ class ModelDrafter:
         if self._vocab_limit is not None:
             width = self._vocab_limit if tokens is None else int(np.searchsorted(tokens, self._vocab_limit))
             logits, tokens = logits[:width], tokens if tokens is None else tokens[:width]
-        q = row_of(logits, sampling)
+        best = most_probable(logits)
+        q = row_of(logits, sampling, best)
         confidence = expected_acceptance(logits, q) if self.min_confidence > 0 else 1.0
         # Ascending token ids make the row over the draft's own tokens a sparse row over the target's.
         row = q if tokens is None else Row(q.probs, tokens if q.ids is None else tokens[q.ids])
-        return _Seen(logits, tokens, q, row, confidence)
+        return _Seen(logits, best, tokens, q, row, confidence)
 
     def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
         """What it would draft along a text, from batched passes over it."""

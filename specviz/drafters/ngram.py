@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from specviz.core.noise import Noise
 from specviz.core.ports import Follower, Step
-from specviz.core.rounds import Draft
+from specviz.core.rounds import Draft, Explain
 from specviz.core.sampling import Row
 from specviz.core.settings import Sampling
 from specviz.drafters.block import Drafted, draft_of
@@ -27,7 +27,15 @@ class NgramDrafter:
         self.max_context: int | None = None
         self._lookup, self._stop_ids = Lookup(longest, shortest), stop_ids
 
-    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+    def propose(
+        self,
+        context_ids: Sequence[int],
+        k: int,
+        sampling: Sampling,
+        noise: Noise,
+        n: int = 1,
+        explain: Explain = 2,
+    ) -> Draft:
         """One candidate of at most k copied tokens; none without a match. Its q is one-hot at any temperature."""
         began = time.perf_counter()
         tokens = self._continuation(list(context_ids), k)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from specviz.core.noise import Noise
 from specviz.core.ports import Follower
-from specviz.core.rounds import NO_DRAFT, Draft
+from specviz.core.rounds import NO_DRAFT, Draft, Explain
 from specviz.core.settings import Sampling
 
 
@@ -17,7 +17,15 @@ class NoDrafter:
         self.name = "none"
         self.max_context: int | None = None
 
-    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+    def propose(
+        self,
+        context_ids: Sequence[int],
+        k: int,
+        sampling: Sampling,
+        noise: Noise,
+        n: int = 1,
+        explain: Explain = 2,
+    ) -> Draft:
         """No candidate."""
         return NO_DRAFT
 

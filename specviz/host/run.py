@@ -110,7 +110,9 @@ class Run(Job):
         with closing(builder.build(self.settings, self.wait, self.key)) as pair:
             self.phase = "baseline"
             began = False
-            for event in session.run(pair, self.prompt, self.settings, baselines=self._baselines, wait=self.wait):
+            for event in session.run(
+                pair, self.prompt, self.settings, baselines=self._baselines, explain=2, wait=self.wait
+            ):
                 if not began:
                     began, self.phase, self.progress = True, "running", None
                 if isinstance(event, Done) and event.finish_reason == "stopped" and not self.stopped:

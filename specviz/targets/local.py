@@ -11,16 +11,16 @@ from specviz.core.guarantee import Guarantee
 from specviz.core.ports import Capabilities, Model, Scorer, Tokenizer
 from specviz.core.rounds import Decision, Round, Verdict
 from specviz.core.sampling import (
-    Floats,
     Logits,
     Row,
     bonus,
     draw_shared,
+    most_probable,
     overlap,
     promise,
     replacement,
+    row_of,
     summarise,
-    to_probs,
     token_test,
 )
 from specviz.core.settings import Rule, Sampling
@@ -98,30 +98,33 @@ def judge_block(logits: Logits, round: Round, tokenizer: Tokenizer) -> tuple[tup
         The decisions: one per draft token, and the bonus after full acceptance. The ids that the round emits.
     """
     block, rule, sampling = round.draft.first, round.rule, round.sampling
-    rng = round.noise.target()
+    rng, explained = round.noise.target(), round.explain == 2
     decisions: list[Decision] = []
     emitted: list[int] = []
     for position, x in enumerate(block.token_ids):
         row, q = logits[position], block.q[position]
-        p = to_probs(row, sampling)
+        best = most_probable(row)
+        p = row_of(row, sampling, best)
         tested = token_test(rule, p, x, q, rng)
         final = x if tested.kept else replacement(rule, p, q, tested, rng)
-        summary = summarise(row)
-        best, likely = alternatives_of(row, summary, Row(p), tokenizer), block.alternatives[position]
+        summary = summarise(row, best, entropy=explained)
+        likely = alternatives_of(row, summary, p, tokenizer) if explained else ()
         decisions.append(
             Decision(
                 status="accepted" if tested.kept else "rejected",
                 draft_id=x,
                 final_id=final,
-                p=float(p[x]),
-                q=q.prob(x),
+                p=tested.p,
+                q=tested.q,
                 acceptance=tested.weight,
                 u=tested.u,
                 draft_logprob_target=float(row[x]) - summary.log_normaliser,
                 final_logprob=float(row[final]) - summary.log_normaliser,
                 entropy=summary.entropy_bits,
-                alternatives=best,
-                weighed=weighed_of((x, final), best, likely, q, Row(p).prob, tokenizer),
+                alternatives=likely,
+                weighed=weighed_of((x, final), likely, block.alternatives[position], q, p.prob, tokenizer)
+                if explained
+                else (),
                 overlap=overlap(p, q),
             )
         )
@@ -137,25 +140,27 @@ def judge_block(logits: Logits, round: Round, tokenizer: Tokenizer) -> tuple[tup
 
 def _bonus(row: Logits, round: Round, rng: np.random.Generator, tokenizer: Tokenizer) -> Decision:
     """The token after a fully accepted block, or the only token of a round without a draft."""
-    p = to_probs(row, round.sampling)
+    best = most_probable(row)
+    p = row_of(row, round.sampling, best)
     token = _own_token(p, round, rng)
-    summary = summarise(row)
+    explained = round.explain == 2
+    summary = summarise(row, best, entropy=explained)
     logprob = float(row[token]) - summary.log_normaliser
-    best = alternatives_of(row, summary, Row(p), tokenizer)
+    likely = alternatives_of(row, summary, p, tokenizer) if explained else ()
     return Decision(
         status="bonus",
         draft_id=None,
         final_id=token,
-        p=float(p[token]),
+        p=p.prob(token),
         draft_logprob_target=logprob,
         final_logprob=logprob,
         entropy=summary.entropy_bits,
-        alternatives=best,
-        weighed=weighed_of((token,), best, (), None, Row(p).prob, tokenizer),
+        alternatives=likely,
+        weighed=weighed_of((token,), likely, (), None, p.prob, tokenizer) if explained else (),
     )
 
 
-def _own_token(p: Floats, round: Round, rng: np.random.Generator) -> int:
+def _own_token(p: Row, round: Round, rng: np.random.Generator) -> int:
     if round.stream == "shared":
         return draw_shared(p, round.rule, round.noise.shared(len(round.context_ids)))
     return bonus(p, round.rule, rng)

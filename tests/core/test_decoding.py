@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.core.decoding import autoregressive, speculative
+from specviz.core.decoding import _cut, autoregressive, speculative
 from specviz.core.errors import PromptError, RunError
 from specviz.core.events import Done, DraftToken, Error, Event, Metrics, RunStarted, VerifyResult
 from specviz.core.noise import Noise
 from specviz.core.ports import Drafter, Scorer, Target
-from specviz.core.rounds import Draft
+from specviz.core.rounds import Draft, Explain
 from specviz.core.sampling import Logits, Row
 from specviz.core.settings import Sampling, Settings
 from specviz.drafters.combined import CombinedDrafter
@@ -60,7 +60,9 @@ class Scripted:
     def __init__(self, *blocks: Sequence[int]) -> None:
         self._blocks: Iterator[Sequence[int]] = iter(blocks)
 
-    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+    def propose(
+        self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1, explain: Explain = 2
+    ) -> Draft:
         ids = tuple(next(self._blocks, ()))[:k]
         return draft(block(*ids))
 
@@ -191,12 +193,14 @@ class EndsByTheToken:
     def __init__(self) -> None:
         self._model = ModelDrafter("markov", MarkovScorer(Q_TABLE), LetterTokenizer())
 
-    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+    def propose(
+        self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1, explain: Explain = 2
+    ) -> Draft:
         ids: list[int] = []
         rows: list[Row] = []
         rng = noise.draft()
         while len(ids) < k:
-            drafted = self._model.draw_next([*context_ids, *ids], sampling, rng, None)
+            drafted = self._model.draw_next([*context_ids, *ids], sampling, rng, None, explain)
             assert drafted is not None
             if ids and drafted.q.prob(drafted.token_id) < 0.35:
                 break
@@ -305,6 +309,47 @@ def test_everything_ends_at_one_token_after_a_stop_string(k: int, stop: str) -> 
     assert_consistent(events)
 
 
+def test_a_stop_string_is_found_where_the_whole_text_has_it_first() -> None:
+    """Also over several tokens, in part of a character's tokens, and behind a space that the tokenizer drops."""
+
+    class Strips(LetterTokenizer):
+        def decode(self, token_ids: Sequence[int]) -> str:
+            text = b"".join(map(self.token_bytes, token_ids)).decode("utf-8", errors="replace")
+            return text[1:] if text.startswith(" ") else text
+
+        def token_bytes(self, token_id: int) -> bytes:
+            return bytes([*b" ab", *"é😀".encode()][token_id : token_id + 1])
+
+    target, rng = local_target("cycle", Cycle(9), Strips(), 9), np.random.default_rng(3)
+    for _ in range(300):
+        ids = rng.integers(0, 9, size=40).tolist()
+        wanted = Settings(k=4, max_tokens=100, stop=tuple(rng.choice([" ", " a", "ab a", "é", "b😀", "aaa"], size=2)))
+        output: list[int] = []
+        while output != ids:
+            new = ids[len(output) : len(output) + int(rng.integers(1, 6))]
+            kept, finish, stop = _cut(output, new, 100, wanted, target)
+            output += new[:kept]
+            if finish:
+                break
+        text = target.tokenizer.decode
+        first = next((n for n in range(1, 41) if any(s in text(ids[:n]) for s in wanted.stop)), None)
+        assert (len(output) if output != ids or first else None) == first
+        assert first is None or (stop is not None and stop in text(output))
+
+
+def test_a_stop_string_needs_no_more_of_a_long_text_than_it_can_reach() -> None:
+    read: list[int] = []
+
+    class Counted(LetterTokenizer):
+        def decode(self, token_ids: Sequence[int]) -> str:
+            read.append(len(token_ids))
+            return super().decode(token_ids)
+
+    target = local_target("cycle", Cycle(10), Counted(), 10)
+    _cut(list(range(10)) * 200, [1, 2, 3], 100, Settings(stop=("xyz",), max_tokens=1024), target)
+    assert max(read) <= 3 + len("xyz") + 4
+
+
 def test_a_stop_string_that_ends_inside_a_token_ends_with_that_token() -> None:
     pieces = ["a", "he", "llo wo", "rld", "!"]
     target = cycle_target(pieces=pieces)
@@ -374,10 +419,12 @@ def test_ten_accepted_in_43_rounds_print_233_and_1233() -> None:
     blocks = [good if n < 10 else bad for n in range(43)]
 
     class Follow(Scripted):
-        def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+        def propose(
+            self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1, explain: Explain = 2
+        ) -> Draft:
             first = next(self._blocks)[0]
             self._blocks = iter([[(context_ids[-1] + first) % 10], *self._blocks])
-            return super().propose(context_ids, k, sampling, noise, n)
+            return super().propose(context_ids, k, sampling, noise, n, explain)
 
     asked = iter([False] * 43 + [True])
     events = list(

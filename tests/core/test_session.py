@@ -1,14 +1,16 @@
 """One run: prompt, baseline, empty caches, loop."""
 
-from typing import Any
+import dataclasses
+from typing import Any, get_args
 
 import pytest
 
 from specviz.core import session
 from specviz.core.baseline import Baselines
 from specviz.core.errors import PromptError, RunError, StoppedError
-from specviz.core.events import Done, Error, RunStarted
+from specviz.core.events import Done, DraftToken, Error, Event, RunStarted, VerifyResult
 from specviz.core.pair import Pair
+from specviz.core.rounds import Explain
 from specviz.core.settings import Settings
 from specviz.core.wait import Progress, Wait
 from tests.toys import TOKENIZER, toy_draft, toy_target
@@ -53,6 +55,26 @@ def test_every_run_starts_from_empty_caches() -> None:
 def test_the_seed_can_be_given_apart_from_the_settings() -> None:
     own = ids(session.run(pair(), "the", SETTINGS))
     assert ids(session.run(pair(), "the", SETTINGS, seed=4)) == own != ids(session.run(pair(), "the", SETTINGS, seed=5))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_what_is_explained_changes_no_number_of_a_token(temperature: float) -> None:
+    wanted = dataclasses.replace(SETTINGS, temperature=temperature)
+    numbers, whole = (list(session.run(pair(), "the", wanted, explain=level)) for level in get_args(Explain))
+    shown = {"entropy": None, "top_tokens": (), "weighed": (), "draft_time_ms": 0.0, "verify_latency_ms": 0.0}
+
+    def told(event: Event) -> dict[str, Any]:
+        return {f.name: shown.get(f.name, getattr(event, f.name)) for f in dataclasses.fields(event)}
+
+    pairs = [
+        (one, other)
+        for one, other in zip(numbers, whole, strict=True)
+        if isinstance(one, DraftToken | VerifyResult) and isinstance(other, DraftToken | VerifyResult)
+    ]
+    assert len(pairs) > 20 and all(told(one) == told(other) for one, other in pairs)
+    assert not any(one.entropy is not None or one.top_tokens for one, _ in pairs)
+    judged = [other for _, other in pairs if getattr(other, "status", "") != "ignored"]
+    assert all(other.entropy is not None and other.top_tokens for other in judged)
 
 
 def test_cancelled_before_the_first_round_there_are_no_events() -> None:

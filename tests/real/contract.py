@@ -17,7 +17,7 @@ from specviz.core.events import Done, Error, Event, Metrics, VerifyResult, Way
 from specviz.core.guarantee import GuaranteeKind
 from specviz.core.noise import Noise
 from specviz.core.ports import Capabilities, Drafter, Target, Tokenizer
-from specviz.core.rounds import Draft
+from specviz.core.rounds import Draft, Explain
 from specviz.core.sampling import Row, draw
 from specviz.core.settings import Sampling, Settings
 from specviz.drafters.block import Drafted, draft_of
@@ -103,7 +103,9 @@ class ScriptedDrafter:
         self.name = "scripted"
         self._known, self._stop_ids = known, stop_ids
 
-    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+    def propose(
+        self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1, explain: Explain = 2
+    ) -> Draft:
         """One candidate; none behind the end of the script."""
         at, rng = len(context_ids) - len(self._known.prompt_ids), noise.draft()
         drafted = [self._token(i, sampling, rng) for i in range(at, min(at + k, len(self._known.token_ids)))]

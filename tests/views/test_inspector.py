@@ -20,8 +20,8 @@ from specviz.core.event_json import from_json, to_json
 from specviz.core.events import DraftToken, Event, VerifyResult, Way
 from specviz.core.noise import Noise
 from specviz.core.ports import Drafter, Target
-from specviz.core.rounds import Draft
-from specviz.core.sampling import residual, to_probs
+from specviz.core.rounds import Draft, Explain
+from specviz.core.sampling import Row, residual, to_probs
 from specviz.core.settings import RULES, Sampling, Settings
 from specviz.drafters.block import Drafted, draft_of
 from specviz.drafters.ngram import NgramDrafter
@@ -48,7 +48,9 @@ class Copies:
     def __init__(self, token_id: int) -> None:
         self._token_id = token_id
 
-    def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+    def propose(
+        self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1, explain: Explain = 2
+    ) -> Draft:
         return draft_of(self.name, [Drafted.copy(self._token_id, 0.1)] * k)
 
     def reset(self) -> None: ...
@@ -486,7 +488,7 @@ def check_table(state: RunState, node: Node, decided: Node, context: list[int], 
     q = np.zeros(len(p))
     for candidate in decided.weighed:
         q[candidate.token_id] = candidate.q or 0.0
-    left = residual(p, q)
+    left = residual(Row(p), Row(q)).probs
     if q.sum() > 1 - 1e-12:  # all of q is known here
         assert all(e.residual == pytest.approx(left[e.token_id], abs=1e-9) for e in made.entries)
         assert made.rest.residual == pytest.approx(1 - left[[e.token_id for e in made.entries]].sum(), abs=1e-9)

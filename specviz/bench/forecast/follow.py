@@ -29,7 +29,7 @@ def keep_probability(p: Floats, q: Row, rule: Rule) -> float:
     """
     match rule.name:
         case "probabilistic":
-            return overlap(p, q)
+            return overlap(Row(p), q)
         case "deterministic":
             return _mass(q, p)
         case "greedy":

@@ -175,7 +175,9 @@ def _verify(
     target: Target, place: Place, length: int, noise: Noise, clock: Callable[[], float]
 ) -> tuple[float, float, int]:
     began = clock()
-    verdict = target.verify(Round(tuple(place.context), place.copies(length), place.sampling, place.rule, noise))
+    verdict = target.verify(
+        Round(tuple(place.context), place.copies(length), place.sampling, place.rule, noise, explain=1)
+    )
     wall_ms = (clock() - began) * 1000
     rule_ms = verdict.rule_ms or 0.0
     return wall_ms - rule_ms, rule_ms, len(verdict.token_ids)
@@ -197,13 +199,14 @@ def time_draft(
         limit_s: no round begins after this time, once each K had its turn.
     """
     at, order, started = place.at, sorted(ks, reverse=True), clock()
-    drafter.propose(place.context, 1, place.sampling, Noise(seed))  # reads the context
+    drafter.propose(place.context, 1, place.sampling, Noise(seed), explain=1)  # reads the context
     for number in range(_ROUNDS):
         if place.start + at >= len(place.ids) or (number >= len(order) and clock() - started > limit_s):
             return
         k = order[number % len(order)]
         began = clock()
-        drafted = drafter.propose(place.ids[: place.start + at], k, place.sampling, Noise(seed, number + 1)).first
+        context = place.ids[: place.start + at]
+        drafted = drafter.propose(context, k, place.sampling, Noise(seed, number + 1), explain=1).first
         times.add(drafted, k, (clock() - began) * 1000)
         at += 1 + _equal(drafted.token_ids, place.ids[place.start + at :])
 

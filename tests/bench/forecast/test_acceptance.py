@@ -8,7 +8,7 @@ from specviz.bench.forecast.predict import predict
 from specviz.bench.suites.suite import BenchPrompt
 from specviz.bench.sweep.plan import SweepPlan
 from specviz.core.ports import Followable
-from specviz.core.sampling import overlap, row_of, to_probs
+from specviz.core.sampling import overlap, row_of
 from specviz.core.settings import Sampling, Settings
 from specviz.drafters.model import ModelDrafter
 from specviz.drafters.ngram import NgramDrafter
@@ -27,7 +27,7 @@ def drafter(**options: object) -> ModelDrafter:
 def test_each_rate_is_the_overlap_of_both_rows_there(sampling: Sampling) -> None:
     found = acceptance_along(ToyScorer(TOY), drafter(), IDS, 3, sampling)
     p, q = ToyScorer(TOY).score(IDS[:-1], len(IDS) - 3), ToyScorer(TOY, 0.5).score(IDS[:-1], len(IDS) - 3)
-    expected = [overlap(to_probs(a, sampling), row_of(b, sampling)) for a, b in zip(p, q, strict=True)]
+    expected = [overlap(row_of(a, sampling), row_of(b, sampling)) for a, b in zip(p, q, strict=True)]
     np.testing.assert_allclose(found, expected)
     assert len(found) == len(IDS) - 3 and 0 < found.mean() < 1
 

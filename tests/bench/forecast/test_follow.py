@@ -208,7 +208,7 @@ Q = np.array([0.2, 0.45, 0.05, 0.2, 0.1])
 def test_the_chance_is_how_often_the_rule_keeps(rule: Rule, row: Row) -> None:
     rng, n = np.random.default_rng(0), 4000
     ids = range(len(row.probs)) if row.ids is None else row.ids
-    accepted = sum(token_test(rule, P, int(x), row, rng).kept for x in rng.choice(ids, n, p=row.probs))
+    accepted = sum(token_test(rule, Row(P), int(x), row, rng).kept for x in rng.choice(ids, n, p=row.probs))
     assert keep_probability(P, row, rule) == pytest.approx(accepted / n, abs=0.03)
 
 

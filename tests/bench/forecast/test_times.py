@@ -48,9 +48,9 @@ class Counting(NgramDrafter):
         super().__init__()
         self.calls: list[tuple[int, int]] = []
 
-    def propose(self, context_ids, k, sampling, noise, n=1):  # type: ignore[no-untyped-def]
+    def propose(self, context_ids, k, sampling, noise, n=1, explain=2):  # type: ignore[no-untyped-def]
         self.calls.append((len(context_ids), k))
-        return super().propose(context_ids, k, sampling, noise, n)
+        return super().propose(context_ids, k, sampling, noise, n, explain)
 
 
 def drafted(limit_s: float) -> list[tuple[int, int]]:

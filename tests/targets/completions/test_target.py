@@ -13,7 +13,7 @@ from specviz.core.event_json import from_json, to_json
 from specviz.core.events import Done, RunStarted, Way
 from specviz.core.noise import Noise
 from specviz.core.ports import Exchange, Target
-from specviz.core.rounds import Draft
+from specviz.core.rounds import Draft, Explain
 from specviz.core.settings import Rule, Sampling
 from specviz.drafters.model import ModelDrafter
 from specviz.engines.toy import ToyScorer
@@ -336,7 +336,9 @@ def test_with_another_tokenizer_the_text_is_the_targets(k: int) -> None:
         name: str = "guess"
         max_context: int | None = None
 
-        def propose(self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1) -> Draft:
+        def propose(
+            self, context_ids: Sequence[int], k: int, sampling: Sampling, noise: Noise, n: int = 1, explain: Explain = 2
+        ) -> Draft:
             whole = Bytes().encode(TOKENIZER.decode([*PROMPT, *own.token_ids]))
             ids = whole[len(context_ids) : len(context_ids) + k]
             if noise.draft().random() < 0.5 and len(ids) > 1:

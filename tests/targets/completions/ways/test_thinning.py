@@ -48,7 +48,7 @@ DRAFTS = {
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_a_refill_is_distributed_as_the_residual(draft: str, n: int) -> None:
     q = DRAFTS[draft] / DRAFTS[draft].sum()
-    wanted, known, ask = residual(P, q), knowing(n), target(1)
+    wanted, known, ask = residual(Row(P), Row(q)).probs, knowing(n), target(1)
     rng, rounds = np.random.default_rng(2), 3000
     counts = np.bincount([refill(known, Row(q), OwnSamples(ask), rng).token_id for _ in range(rounds)], minlength=V)
     # Four standard deviations of a count, and a margin for very small expected counts.
