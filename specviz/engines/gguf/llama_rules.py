@@ -16,8 +16,8 @@ from specviz.engines.gguf.read import GgufFile
 
 #: Forms that the library knows but cannot multiply by, or does not know.
 _NO_WEIGHTS = frozenset(
-    "I8 I16 I32 I64 F64 Q8_1 Q8_K Q8_K16 Q8_K32 Q8_K64 Q8_K128 Q8_KR8 Q8_0_X4 Q8_1_X4 Q8_2_X4 Q4_0_4X4 Q4_0_4X8 "
-    "Q4_0_8X8 TQ1_0 TQ2_0 NVFP4".split()
+    "I8 I16 I32 I64 F64 Q8_1 Q8_K Q8_K16 Q8_K32 Q8_K64 Q8_K128 Q8_KR8 Q8_0_X4 Q8_1_X4 Q8_2_X4 Q8_K_R16 Q4_0_4X4 "
+    "Q4_0_4X8 Q4_0_8X8 TQ1_0 TQ2_0 NVFP4".split()
 )
 #: They multiply blocks of eight times their 64 values.
 _WIDE, _WIDE_MIN = ("IQ1_BN", "IQ2_BN", "IQ2_BN_R4"), 512
@@ -94,7 +94,7 @@ def _numbers(file: GgufFile, architecture: str) -> Iterator[str]:
             (key in _WHOLE_LISTS and kind not in _WHOLE) or (key in _FLOAT_LISTS and kind != "list of f32")
         ):
             yield f"its '{architecture}.{key}' is a {kind}"
-        if key.endswith(("epsilon", "rope.freq_base")) and not (isinstance(value, float) and value > 0):
+        if key.endswith(("epsilon", "rope.freq_base")) and not (isinstance(value, int | float) and value > 0):
             yield f"its '{architecture}.{key}' is {value!r}, and must be above 0"
 
     def whole(key: str, default: int = 0) -> int:

@@ -45,11 +45,11 @@ def try_out(path: Path, tokenizer: bool = True) -> None:
     Raises:
         UnsupportedModelError: see `check_for_llama`; or the process was refused the model, or it ended or hung.
     """
-    check_for_llama(path, tokenizer)
+    file = check_for_llama(path, tokenizer)
     command = [sys.executable, "-P", "-m", "specviz.engines.llama.trial", str(path), _ALL if tokenizer else "weights"]
     # Without a search path the library finds no debugger to start when it gives up.
     surroundings = os.environ | {"PATH": "", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    limit_s = _START_S + path.stat().st_size // _BYTES_PER_S
+    limit_s = _START_S + file.file_bytes // _BYTES_PER_S
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, env=surroundings, timeout=limit_s, check=False
