@@ -27,6 +27,7 @@ from specviz.engines.mlx.language_model import LanguageModel
 from specviz.record.trace import TraceWriter
 from specviz.setup import loading
 from specviz.targets.local import LocalTarget
+from tests.benchmarks.figures import spread
 from tests.toys import TableModel
 
 NAME = "smollm2-135m"
@@ -57,15 +58,6 @@ def target_of(model: LanguageModel, scorer: TimedScorer) -> LocalTarget:
 
 def chat_ids(model: LanguageModel) -> list[int]:
     return model.tokenizer.encode(model.tokenizer.chat(PROMPT))
-
-
-def spread(values: Sequence[float]) -> dict[str, float]:
-    return {
-        "median": round(statistics.median(values), 4),
-        "min": round(min(values), 4),
-        "max": round(max(values), 4),
-        "n": len(values),
-    }
 
 
 def loop_overhead(model: LanguageModel) -> dict[str, Any]:
