@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from specviz.store.workspace import cache_dir
 from tests.engines.tiny import write_tiny_model
 
 if TYPE_CHECKING:
@@ -40,6 +43,17 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section("figures of the page in Chromium")
     for what, value, wanted in _told:
         terminalreporter.write_line(f"{what:{width}}  {value}" + (f"   [wanted {wanted}]" if wanted else ""))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_drafts_of_tests_in_the_cache() -> Iterator[None]:
+    """A draft that a test makes is converted into the user's own cache, which has the default model: taken out again."""
+    models = cache_dir() / "models"
+    before = set(models.glob("*-gguf-v*"))
+    yield
+    for made in set(models.glob("*-gguf-v*")) - before:
+        if not made.name.startswith("smollm2-"):
+            shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -72,7 +72,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("draft", "k"), PAIRS)
 def test_greedy_text_is_mlx_lms_for_every_draft_and_k(builder: Builder, draft: str, k: int) -> None:
-    ended = run(builder, Settings(draft=draft, k=k, max_tokens=TOKENS))
+    ended = run(builder, Settings(draft=draft, k=k, max_tokens=TOKENS, engine="mlx"))
     assert ended.token_ids == mlx_lms_own()
 
 
@@ -111,7 +111,8 @@ def test_greedy_text_is_mlx_lms_for_a_draft_with_a_vocabulary_of_its_own(
     """Random weights: nearly all is refused, and nothing of it may be left in the text."""
     vocabulary = ModelTokenizer(store.pull("smollm2-135m")).vocabulary
     folder = write_tiny_distilled(tmp_path_factory.mktemp("draft"), vocabulary, range(0, 49_152, 3), "smollm2-135m")
-    settings = Settings(draft=f"{lookup}model:{folder}", k=4, max_tokens=TOKENS, min_confidence=min_confidence)
+    draft = f"{lookup}model:{folder}"
+    settings = Settings(draft=draft, k=4, max_tokens=TOKENS, min_confidence=min_confidence, engine="mlx")
     ended = run(builder, settings)
     assert ended.token_ids == mlx_lms_own() and ended.total_drafted > 0
 
@@ -124,7 +125,6 @@ def test_a_draft_that_is_the_target_is_always_kept_by_rejection_sampling_and_not
             temperature=0.8,
             max_tokens=48,
             rule=rule,
-            stop=(),
         )
         ended = run(builder, settings)
         rates[rule] = ended.total_accepted / ended.total_tested
@@ -152,9 +152,11 @@ def test_a_cut_of_the_cache_leaves_no_trace(builder: Builder) -> None:
 
 def test_the_command_line_runs_the_default_pair(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trace = tmp_path / "t.jsonl"
-    assert main(["generate", "--prompt", PROMPT, "--max-tokens", "12", "--json", "--trace", str(trace)]) == 0
+    command = ["generate", "--prompt", PROMPT, "--max-tokens", "12", "--json", "--trace", str(trace)]
+    assert main([*command, "--engine", "mlx"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert tuple(data["token_ids"]) == mlx_lms_own()[:12]
+    assert (data["engine"], data["place"], data["model_file"]) == ("mlx", "here", "model.safetensors")
     assert data["guarantee"] == "EXACT" and data["baseline_tokens_per_second"] > 0
     assert main(["replay", str(trace), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == data
