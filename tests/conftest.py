@@ -47,7 +47,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_drafts_of_tests_in_the_cache() -> Iterator[None]:
-    """A draft that a test makes is converted into the user's own cache, which has the default model: taken out again."""
+    """Drafts that tests make are converted into the user's own cache, which has the default model: taken out again."""
     models = cache_dir() / "models"
     before = set(models.glob("*-gguf-v*"))
     yield
