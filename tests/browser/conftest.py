@@ -5,26 +5,18 @@ Without a browser these tests skip and say why; with SPECVIZ_REQUIRE_BROWSER=1 t
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pytest
 
-from specviz.core.settings import ENVIRONMENT, SECRETS
 from tests.browser.measuring import FIGURES, SCRIPT, Frames, Measured, Server
+from tests.browser.serving import CHROMIUM_FLAGS, chromium, free_port, lacking, serve
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Locator, Page
@@ -32,119 +24,53 @@ if TYPE_CHECKING:
 #: What the page costs takes minutes to measure: only when it is asked for.
 collect_ignore_glob = [] if os.environ.get("SPECVIZ_MEASURE") else ["test_measured_*.py"]
 
-ROOT = Path(__file__).parents[2]
-START_S = 60.0
-CHROMIUM_FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--no-first-run",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
-
-def _chromium() -> str | None:
-    named = os.environ.get("SPECVIZ_CHROMIUM")
-    return named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-def _lacking() -> str:
-    if importlib.util.find_spec("playwright") is None:
-        return "playwright is not installed"
-    if _chromium() is None:
-        return "no chromium, chromium-browser or google-chrome on the PATH, and SPECVIZ_CHROMIUM is not set"
-    return ""
-
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    if lacking := _lacking():
+    if missing := lacking():
         if os.environ.get("SPECVIZ_REQUIRE_BROWSER") == "1":
-            pytest.fail(f"SPECVIZ_REQUIRE_BROWSER=1, but {lacking}")
-        pytest.skip(lacking)
+            pytest.fail(f"SPECVIZ_REQUIRE_BROWSER=1, but {missing}")
+        pytest.skip(missing)
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=_chromium(), args=list(CHROMIUM_FLAGS))
-        yield chromium
-        chromium.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-@contextmanager
-def _serve(script: str, folder: Path, **variables: str) -> Iterator[str]:
-    port = _free_port()
-    env = {k: v for k, v in os.environ.items() if k not in (*ENVIRONMENT, *SECRETS)} | variables
-    log = (folder / "server.log").open("w+")
-    options = ["--server.port", str(port), "--server.headless", "true"]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", str(ROOT / script), *options],
-        cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + START_S
-        while not _answers(url + "/_stcore/health"):
-            if server.poll() is not None or time.monotonic() > deadline:
-                log.seek(0)
-                raise RuntimeError(f"streamlit did not start:\n{log.read()}")
-            time.sleep(0.05)
-        yield url
-    finally:
-        server.terminate()
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait(10)
-        log.close()
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urlopen(url, timeout=2):
-            return True
-    except (URLError, OSError):
-        return False
+        found = playwright.chromium.launch(executable_path=chromium(), args=list(CHROMIUM_FLAGS))
+        yield found
+        found.close()
 
 
 @pytest.fixture(scope="session")
 def toy_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The real page with the toy pair."""
-    with _serve("app.py", tmp_path_factory.mktemp("toy"), SPECVIZ_TARGET="toy", DRAFT_MODEL="toy") as url:
+    with serve("app.py", tmp_path_factory.mktemp("toy"), SPECVIZ_TARGET="toy", DRAFT_MODEL="toy") as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def scripted_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The same page over scripted runs."""
-    with _serve("tests/ui/fake_app.py", tmp_path_factory.mktemp("scripted")) as url:
+    with serve("tests/ui/fake_app.py", tmp_path_factory.mktemp("scripted")) as url:
         yield url
 
 
 @pytest.fixture
 def slow_url(browser: Browser, tmp_path: Path) -> Iterator[str]:
     """The real page and host with a slow toy pair."""
-    with _serve("tests/ui/slow_app.py", tmp_path, SPECVIZ_TARGET="toy", DRAFT_MODEL="toy") as url:
+    with serve("tests/ui/slow_app.py", tmp_path, SPECVIZ_TARGET="toy", DRAFT_MODEL="toy") as url:
         yield url
 
 
 @pytest.fixture
 def first_start_url(browser: Browser, tmp_path: Path) -> Iterator[str]:
     """The scripted page on a machine that has no model yet."""
-    with _serve("tests/ui/fake_app.py", tmp_path) as url:
+    with serve("tests/ui/fake_app.py", tmp_path) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def remote_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The real page with a toy draft, for targets that the test names."""
-    with _serve("app.py", tmp_path_factory.mktemp("remote"), DRAFT_MODEL="toy", MAX_TOKENS="48") as url:
+    with serve("app.py", tmp_path_factory.mktemp("remote"), DRAFT_MODEL="toy", MAX_TOKENS="48") as url:
         yield url
 
 
@@ -152,15 +78,15 @@ def remote_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> It
 def serve_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Starts the real page with these variables in its environment."""
     with ExitStack() as stack:
-        yield lambda **variables: stack.enter_context(_serve("app.py", tmp_path, **variables))
+        yield lambda **variables: stack.enter_context(serve("app.py", tmp_path, **variables))
 
 
 @pytest.fixture(scope="session")
 def measured_server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The page over runs that can be measured, and a window into its process."""
-    port = _free_port()
+    port = free_port()
     variables = {"SPECVIZ_TARGET": "toy", "DRAFT_MODEL": "toy", "MEASURED_PORT": str(port)}
-    with _serve("tests/browser/measured/app.py", tmp_path_factory.mktemp("measured"), **variables) as url:
+    with serve("tests/browser/measured/app.py", tmp_path_factory.mktemp("measured"), **variables) as url:
         yield Server(url, f"http://127.0.0.1:{port}")
 
 
@@ -209,7 +135,7 @@ def watched(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
     """The real page with toy drafts, its log at its most talkative."""
     dump = tmp_path / "state.txt"
     variables = {"DRAFT_MODEL": "toy", "SPECVIZ_DUMP": str(dump), "STREAMLIT_LOGGER_LEVEL": "debug"}
-    with _serve("tests/ui/dump_app.py", tmp_path, **variables) as url:
+    with serve("tests/ui/dump_app.py", tmp_path, **variables) as url:
         yield Watched(url, tmp_path / "server.log", dump)
 
 
