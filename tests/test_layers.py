@@ -32,6 +32,7 @@ OWNERS = {
     "streamlit": ("specviz.ui",),
     "mlx": ("specviz.engines.mlx", "specviz.distill"),
     "mlx_lm": ("specviz.engines.mlx", "specviz.distill"),
+    "ik_llama_cpp": ("specviz.engines.llama",),
     "httpx2": ("specviz.net", "specviz.server.http"),
     "openai": ("specviz.targets.completions.wire",),
 }
