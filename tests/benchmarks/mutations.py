@@ -1,8 +1,8 @@
 """Damaged GGUF files, each in a process of its own: `python -m tests.benchmarks.mutations --count 300 --seed 0`.
 
 A file must load and decode, or end in an error that says what is wrong and what to do. All else is a fault: a signal,
-an abort, a traceback, an error without a remedy, more than 20 seconds. Prints one JSON object; its `faults` are empty
-where all is well. `--only N` writes the file of one number and says what happens to it.
+an abort, a traceback, an error without a remedy, more than 20 seconds of a processor. Prints one JSON object; its
+`faults` are empty where all is well. `--only N` writes the file of one number and says what happens to it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -32,6 +33,8 @@ from tests.engines.raw_gguf import RawGguf, pieces_of
 from tests.engines.sound_gguf import write_sound_gguf
 
 LIMIT_S = 20
+#: Where a process waits, or the machine is busy.
+_WALL_S = 180
 TOKENS = 8
 #: What is damaged, in turn.
 SOUND: tuple[dict[str, Any], ...] = (
@@ -41,6 +44,7 @@ SOUND: tuple[dict[str, Any], ...] = (
     {"experts": 4},
     {"pieces": "llama"},
 )
+_HANGS = "hangs"
 _DECODES, _REFUSED, _REFUSED_IN_TRIAL, _FAULT = 0, 1, 2, 3
 _NAMES = {_DECODES: "decode", _REFUSED: "refused", _REFUSED_IN_TRIAL: "refused after the trial ended"}
 
@@ -104,7 +108,7 @@ def tried(number: int, damage: str, path: Path) -> Outcome:
         words = said.read().decode("utf-8", errors="replace").strip()
     if os.WIFSIGNALED(status):
         ended = os.WTERMSIG(status)
-        result = f"more than {LIMIT_S} s" if ended == signal.SIGALRM else signal.Signals(ended).name
+        result = _HANGS if ended in (signal.SIGALRM, signal.SIGXCPU) else signal.Signals(ended).name
     else:
         result = _NAMES.get(os.WEXITSTATUS(status), "fault")
     return Outcome(number, damage, result, words[-500:])
@@ -116,7 +120,8 @@ def _child(path: Path, said: int) -> None:
     try:
         os.dup2(said, 1)
         os.dup2(said, 2)
-        signal.alarm(LIMIT_S)
+        signal.alarm(_WALL_S)
+        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S + 1))  # also of the trial, a process of its own
         code = _use(path)
     except BaseException:
         traceback.print_exc()
@@ -135,7 +140,7 @@ def _use(path: Path) -> int:
         list(autoregressive(target, ids[:32], Settings(max_tokens=TOKENS, temperature=0)))
     except SpecvizError as exc:
         print(exc)
-        if not exc.remedy:
+        if not exc.remedy or "hangs" in exc.message or f"exit status -{signal.SIGXCPU}" in exc.message:
             return _FAULT
         return _REFUSED_IN_TRIAL if "ends the GGUF engine" in exc.message else _REFUSED
     return _DECODES

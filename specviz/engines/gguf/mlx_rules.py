@@ -29,6 +29,11 @@ def check_for_mlx(path: Path) -> GgufFile:
             f"{path.name} is one part of a model that is split; MLX reads GGUF files that are whole.",
             "Use the same model as an MLX folder or a Hugging Face repository.",
         )
+    if double := [key for key, kind in file.types.items() if kind.endswith("f64")]:
+        raise UnsupportedModelError(
+            f"{path.name} has the entry {double[0]!r} with 64-bit floats, on which MLX's reader ends the process.",
+            "Use the same model as an MLX folder or a Hugging Face repository.",
+        )
     for tensor in file.tensors.values():
         if tensor.form.name not in _MLX_FORMS or not tensor.shape:
             raise UnsupportedModelError(
