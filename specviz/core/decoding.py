@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from specviz.core.errors import ScoresError, SpecvizError, StoppedError
@@ -32,7 +31,7 @@ from specviz.core.ports import Drafter, Target, Tokenizer
 from specviz.core.prompt import check_prompt
 from specviz.core.provenance import versions
 from specviz.core.rounds import NO_DRAFT, Candidate, Decision, Draft, Explain, Round, Verdict
-from specviz.core.settings import Settings
+from specviz.core.settings import Rule, Sampling, Settings
 from specviz.core.tally import Tally
 
 
@@ -142,13 +141,18 @@ class _Loop:
     finish: FinishReason | None = None
     stop_string: str | None = None
     difference: Difference | None = None
+    sampling: Sampling = field(init=False)
+    rule: Rule = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sampling, self.rule = self.settings.sampling, self.settings.acceptance_rule
 
     def events(self) -> Iterator[Event]:
         target, settings = self.target, self.settings
         check_prompt(self.prompt_ids, target.capabilities)
         self.context = list(self.prompt_ids)
         tally = Tally(self.plain.baseline_tps)
-        guarantee = target.guarantee(settings.sampling, settings.acceptance_rule)
+        guarantee = target.guarantee(self.sampling, self.rule)
         own = self.plain.output if guarantee.kind == "EXACT" and settings.temperature == 0 else None
         if own is not None and not own.follows(self.prompt_ids):
             own = None
@@ -168,12 +172,13 @@ class _Loop:
 
                 began = self.clock()
                 try:
-                    with _named(f"The target {target.name}"):
-                        # A difference from plain decoding is reported with what else was probable there.
-                        verdict = target.verify(self._round(draft, number, 2 if own else self.explain))
+                    # A difference from plain decoding is reported with what else was probable there.
+                    verdict = target.verify(self._round(draft, number, 2 if own else self.explain))
                 except StoppedError:
                     self.finish = "stopped"
                     break
+                except ScoresError as exc:
+                    raise ScoresError(exc.problem, f"The target {target.name}") from exc
                 verify_ms = (self.clock() - began) * 1000
                 decisions, kept = self._take(verdict)
                 statuses = [d.status for d in decisions if d is not None]
@@ -221,7 +226,7 @@ class _Loop:
             target=target.name,
             draft=self.drafter.name if self.drafter else NONE,
             settings=self.settings.to_json(),
-            guarantee=target.guarantee(self.settings.sampling, self.settings.acceptance_rule),
+            guarantee=target.guarantee(self.sampling, self.rule),
             vocab_size=limits.vocab_size,
             max_context=limits.max_context,
             prompt_ids=tuple(self.prompt_ids),
@@ -268,17 +273,19 @@ class _Loop:
     def _propose(self, k: int, number: int) -> Draft:
         if self.drafter is None or k < 1:
             return NO_DRAFT
-        with _named(f"The draft {self.drafter.name}"):
-            return self.drafter.propose(
-                self.context, k, self.settings.sampling, self._noise(number), explain=self.explain
-            )
+        noise = self._noise(number)
+        try:
+            return self.drafter.propose(self.context, k, self.sampling, noise, explain=self.explain)
+        except ScoresError as exc:
+            # A row does not say whose it is.
+            raise ScoresError(exc.problem, f"The draft {self.drafter.name}") from exc
 
     def _round(self, draft: Draft, number: int, explain: Explain) -> Round:
         return Round(
             context_ids=tuple(self.context),
             draft=draft,
-            sampling=self.settings.sampling,
-            rule=self.settings.acceptance_rule,
+            sampling=self.sampling,
+            rule=self.rule,
             noise=self._noise(number),
             stream="shared" if self.drafter is None or self.drafter.name == NONE else "target",
             explain=explain,
@@ -297,15 +304,6 @@ class _Loop:
         if self.finish is None and len(self.context) >= self.target.capabilities.max_context:
             self.finish = "context_full"
         return [_within(d, position < kept) for position, d in enumerate(verdict.decisions)], kept
-
-
-@contextmanager
-def _named(who: str) -> Iterator[None]:
-    """Names the model whose scores are no distribution: a row does not say whose it is."""
-    try:
-        yield
-    except ScoresError as exc:
-        raise ScoresError(exc.problem, who) from exc
 
 
 def _split(wall_ms: float, draft_ms: float, verdict: Verdict) -> TimeSplit:

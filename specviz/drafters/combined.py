@@ -62,7 +62,7 @@ class CombinedDrafter:
         Shorter when a stop token is drafted, when the confidence falls below `min_confidence`, and when the model's
         context is full and there is nothing to copy (then `note` says so).
         """
-        note, rng = "", noise.draft()
+        note, rng = "", self._model.stream(noise, sampling)
 
         def draw_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
             nonlocal note

@@ -89,7 +89,7 @@ class ModelDrafter:
         Shorter when the draft draws a stop token, when the confidence falls below `min_confidence`, and when the
         context of the draft model is full (then `note` says so).
         """
-        note, rng = "", noise.draft()
+        note, rng = "", self.stream(noise, sampling)
 
         def draft_next(ids: Sequence[int], reached: float | None) -> Drafted | None:
             nonlocal note
@@ -98,6 +98,10 @@ class ModelDrafter:
 
         block = grow(context_ids, k, self._stop_ids, draft_next)
         return draft_of(self.name, block, note)
+
+    def stream(self, noise: Noise, sampling: Sampling) -> np.random.Generator | None:
+        """What a candidate is drawn from; None at temperature 0, where nothing is drawn."""
+        return noise.draft() if sampling.temperature > 0 else None
 
     def full(self, ids: Sequence[int]) -> str:
         """Why the draft model cannot continue from here, as a sentence for the user; empty while it can."""
@@ -109,7 +113,7 @@ class ModelDrafter:
         self,
         ids: Sequence[int],
         sampling: Sampling,
-        rng: np.random.Generator,
+        rng: np.random.Generator | None,
         reached: float | None,
         explain: Explain,
     ) -> Drafted | None:
@@ -121,6 +125,7 @@ class ModelDrafter:
 
         Args:
             ids: the whole context and the draft so far; must fit the context of the draft model (see `full`).
+            rng: see `stream`.
             reached: the estimated probability that all of the draft so far is kept; None for the first token of a
                 block, which is always drafted, because an empty draft saves nothing.
             explain: see `specviz.core.rounds.Explain`.
@@ -129,7 +134,7 @@ class ModelDrafter:
         seen = self._decide(reached, lambda: self._look(self._scorer.score(ids, 1)[0], sampling))
         if seen is None:
             return None
-        at = draw_row(seen.q, rng)
+        at = seen.best if rng is None else draw_row(seen.q, rng)
         summary = summarise(seen.logits, seen.best, entropy=explain == 2)
         best = alternatives_of(seen.logits, summary, seen.row, self._tokenizer, seen.tokens) if explain == 2 else ()
         return Drafted(

@@ -25,7 +25,7 @@ import numpy as np
 
 from specviz.bench.suites.builtin import builtin_texts
 from specviz.core import session
-from specviz.core.events import Error, Event, Metrics
+from specviz.core.events import Error, Metrics
 from specviz.core.pair import Pair
 from specviz.core.ports import Scorer
 from specviz.core.rounds import Explain
@@ -55,7 +55,7 @@ LENGTHS, SPAN = (50, 1500), 200
 class Clock:
     """CPU seconds of this thread by part. `models` is in `draft` and `rule` too, and all are in the whole round."""
 
-    spent: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("models", "draft", "rule", "trace"), 0.0))
+    spent: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("models", "draft", "rule"), 0.0))
 
     def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, with its time added to a part; a pass of a model is taken from the part that it is in."""
@@ -163,37 +163,40 @@ def prompt_of(pair: Pair, length: int) -> list[int]:
 def rounds_of(
     pair: Pair, clock: Clock, settings: Settings, prompt: Sequence[int], since: int, explain: Explain
 ) -> list[dict[str, float]]:
-    """Milliseconds by part of each round that begins behind `since` tokens of text."""
+    """Milliseconds by part of each round that begins behind `since` tokens of text.
+
+    The trace is written in batches: each round has the mean of all.
+    """
     pair.drafter.propose = clock.timed("draft", pair.drafter.propose)  # type: ignore[method-assign]
     pair.target.verify = clock.timed("rule", pair.target.verify)  # type: ignore[method-assign]
     out: list[dict[str, float]] = []
-    row, length, waiting = np.zeros(VOCABULARY, dtype=np.float32), len(prompt), list[Event]()
+    row, length, count, writing = np.zeros(VOCABULARY, dtype=np.float32), len(prompt), 0, 0.0
+    began = time.thread_time()
     with tempfile.TemporaryDirectory() as folder, TraceWriter(Path(folder) / "t.jsonl", settings) as writer:
-
-        def write() -> None:
-            for event in waiting:
-                writer.write(event)
-
-        write_round = clock.timed("trace", write)
-        began = time.thread_time()
         for event in session.run(pair, EncodedPrompt(prompt), settings, explain=explain):
-            waiting.append(event)
+            came = time.thread_time()
+            writer.write(event)
+            written = time.thread_time() - came
+            writing += written
+            began += written
             if isinstance(event, Error):
                 raise RuntimeError(event.message)
             if not isinstance(event, Metrics):
                 continue
-            write_round()
-            waiting.clear()
-            ended = time.thread_time()
-            added = ended - began - clock.spent["models"]
+            count += 1
             if length >= since:
+                added = time.thread_time() - began - clock.spent["models"]
+                ended = time.thread_time()
                 np.exp(row)
                 parts = {**clock.spent, "all": added, "exp": time.thread_time() - ended}
                 out.append({name: 1000 * s for name, s in parts.items()} | {"emitted": event.emitted})
             length += event.emitted
             clock.spent.update(dict.fromkeys(clock.spent, 0.0))
             began = time.thread_time()
-    return out
+        began = time.thread_time()
+    writing += time.thread_time() - began
+    trace = 1000 * writing / count
+    return [round | {"trace": trace, "all": round["all"] + trace} for round in out]
 
 
 def told(rounds: Sequence[dict[str, float]]) -> dict[str, Any]:
