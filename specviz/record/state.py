@@ -131,6 +131,7 @@ class RunState:
     reached: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     _block: dict[int, int] = field(default_factory=dict)
+    _ways: dict[Way, None] = field(default_factory=dict)
 
     @property
     def finished(self) -> bool:
@@ -179,8 +180,8 @@ class RunState:
     @property
     def ways(self) -> list[Way]:
         """The ways of all rounds, each once, in order; before the first round, the one that the run begins with."""
-        every = map(self.way_of, range(len(self.rounds) or 1))
-        return list(dict.fromkeys(way for way in every if way is not None))
+        first = self.way_of(-1)
+        return list(self._ways) or ([] if first is None else [first])
 
     def output_bytes(self) -> bytes:
         """The text so far as UTF-8; its end may be part of a character."""
@@ -202,6 +203,8 @@ class RunState:
             case Metrics():
                 self.rounds.append(event)
                 self.sums.add(event)
+                if (way := self.way_of(-1)) is not None:
+                    self._ways[way] = None
                 self._block.clear()
             case Done():
                 self.done = event
