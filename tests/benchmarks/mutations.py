@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from typing import Any
 
 from specviz.core.decoding import autoregressive
 from specviz.core.errors import SpecvizError
+from specviz.core.ports import Model
 from specviz.core.settings import Settings
 from specviz.engines.llama import model
 from specviz.engines.llama.plan import plan
@@ -73,13 +75,13 @@ class Outcome:
 class Mutations:
     """Mutations of sound files; a seed and a number give the same file each time."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder, self.seed = folder, seed
+    def __init__(self, folder: Path, seed: int, engine: str) -> None:
+        self.folder, self.seed, self.engine = folder, seed, engine
         self._sound: dict[int, RawGguf] = {}
 
     def write(self, number: int) -> tuple[str, Path]:
         """The damage in words, and the damaged file."""
-        which = number % len(SOUND)
+        which = number % len(SOUND) if self.engine == "llama" else 0  # MLX reads the Llama family only
         if which not in self._sound:
             self._sound[which] = pieces_of(write_sound_gguf(self.folder / f"sound-{which}.gguf", **SOUND[which]))
         mutator = Mutator(self._sound[which], f"{self.seed}/{number}")
@@ -91,18 +93,18 @@ class Mutations:
     def outcomes(self, count: int) -> Iterator[Outcome]:
         for number in range(count):
             damage, path = self.write(number)
-            outcome = tried(number, damage, path)
+            outcome = tried(number, damage, path, self.engine)
             if not outcome.is_fault:
                 path.unlink()
             yield outcome
 
 
-def tried(number: int, damage: str, path: Path) -> Outcome:
+def tried(number: int, damage: str, path: Path, engine: str) -> Outcome:
     """Load a file and decode from it in a process of its own."""
     with tempfile.TemporaryFile() as said:
         process = os.fork()
         if process == 0:
-            _child(path, said.fileno())
+            _child(path, engine, said.fileno())
         _, status = os.waitpid(process, 0)
         said.seek(0)
         words = said.read().decode("utf-8", errors="replace").strip()
@@ -114,7 +116,7 @@ def tried(number: int, damage: str, path: Path) -> Outcome:
     return Outcome(number, damage, result, words[-500:])
 
 
-def _child(path: Path, said: int) -> None:
+def _child(path: Path, engine: str, said: int) -> None:
     """Never returns."""
     code = _FAULT
     try:
@@ -122,7 +124,7 @@ def _child(path: Path, said: int) -> None:
         os.dup2(said, 2)
         signal.alarm(_WALL_S)
         resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S + 1))  # also of the trial, a process of its own
-        code = _use(path)
+        code = _use(path, engine)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -131,10 +133,9 @@ def _child(path: Path, said: int) -> None:
         os._exit(code)
 
 
-def _use(path: Path) -> int:
+def _use(path: Path, engine: str) -> int:
     try:
-        try_out(path)
-        loaded = model.load("mutated", plan("mutated", path))
+        loaded = _loaded_by_mlx(path) if engine == "mlx" else _loaded(path)
         ids = loaded.tokenizer.encode(loaded.tokenizer.chat("the sky is")) or [0]
         target = LocalTarget("local:mutated", loaded)
         list(autoregressive(target, ids[:32], Settings(max_tokens=TOKENS, temperature=0)))
@@ -146,21 +147,37 @@ def _use(path: Path) -> int:
     return _DECODES
 
 
+def _loaded(path: Path) -> Model:
+    try_out(path)
+    return model.load("mutated", plan("mutated", path))
+
+
+def _loaded_by_mlx(path: Path) -> Model:
+    from specviz.engines.mlx import convert, language_model
+
+    with tempfile.TemporaryDirectory() as folder:
+        convert.convert(path, Path(folder))
+        return language_model.load("mutated", Path(folder))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--engine", choices=["llama", "mlx"], default="llama")
     parser.add_argument("--only", type=int, help="one mutation, which is kept")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="specviz-mutations-"))
-    mutations = Mutations(folder, given.seed)
+    mutations = Mutations(folder, given.seed, given.engine)
     if given.only is not None:
         damage, path = mutations.write(given.only)
-        print(path, tried(given.only, damage, path), sep="\n")
+        print(path, tried(given.only, damage, path, given.engine), sep="\n")
         return
+    again = f"python -m tests.benchmarks.mutations --engine {given.engine} --seed {given.seed} --only"
     outcomes = list(mutations.outcomes(given.count))
     faults = [outcome for outcome in outcomes if outcome.is_fault]
     report = {
+        "engine": given.engine,
         "seed": given.seed,
         "files": len(outcomes),
         "clean": len(outcomes) - len(faults),
@@ -171,12 +188,14 @@ def main() -> None:
                 "damage": fault.damage,
                 "result": fault.result,
                 "said": fault.said,
-                "again": f"python -m tests.benchmarks.mutations --seed {given.seed} --only {fault.number}",
+                "again": f"{again} {fault.number}",
             }
             for fault in faults
         ],
     }
     print(json.dumps(report, indent=2, ensure_ascii=False))
+    if not faults:
+        shutil.rmtree(folder)
     sys.exit(1 if faults else 0)
 
 
