@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from specviz.core.pair import Pair
 from specviz.core.ports import Model
 from specviz.core.settings import Settings
 from specviz.drafters.none import NoDrafter
+from specviz.engines.llama.model import LlamaModel
+from specviz.engines.llama.threads import Threads
 from specviz.setup.loading import Loading, load_model
 from specviz.store.gguf import default
 from specviz.targets.local import LocalTarget
@@ -104,6 +107,8 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
     for name, file in model_files(asked.folder, asked.formats).items():
         print(name, file=sys.stderr, flush=True)
         model = load_model(str(file), how=Loading("llama"))
+        assert isinstance(model, LlamaModel)
+        model = replace(model, threads=Threads(asked.threads))
         out[name] = {"passes of llama": passes(model, asked.repeats)}
         with llama_server(file, Serving(context=8192, slots=1, threads=asked.threads)) as server:
             out[name] |= beside(server, model, mlx if name == default.FORMAT else None, asked)
@@ -119,7 +124,7 @@ def main() -> None:
     p.add_argument("--repeats", type=int, default=15, help="of each pass")
     p.add_argument("--tokens", type=int, default=128)
     p.add_argument("--prompt", type=int, default=500, help="tokens of the prefill")
-    p.add_argument("--threads", type=int, default=2, help="of llama-server")
+    p.add_argument("--threads", type=int, default=2, help="of llama-server, and of the engine llama")
     print(json.dumps(measure(p.parse_args()), indent=1, ensure_ascii=False))
 
 
