@@ -7,6 +7,7 @@ ten times as slow as one. The number changes times only: equal passes give equal
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,12 +16,14 @@ from time import perf_counter
 
 #: Passes are compared with passes of about as many tokens: 1, 2, 3 to 4, 5 to 8 and so on; larger ones are a prefill.
 _LARGEST = 64
-#: A pass that takes this many times the usual is slow, and this many slow passes of the last eight start a trial.
-_SLOW, _SLOW_PASSES, _WINDOW = 1.5, 5, 8
+#: A pass that takes this many times the usual is slow, and this many slow passes of the last eight start a trial; so
+#: does a loss of the time of this many usual passes among them.
+_SLOW, _SLOW_PASSES, _WINDOW, _LOST_PASSES = 1.5, 5, 8, 6.0
 #: A trial gives each number this many passes, or fewer where the first is this many times slower than the best one.
 _TRIED_PASSES, _HOPELESS = 3, 2.0
 #: Seconds until other numbers are tried again; doubles up to the second figure while the same number stays the best.
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 16.0
+#: Never less than this many times what the trial took.
+_FIRST_WAIT_S, _LONGEST_WAIT_S, _WAIT_FACTOR = 1.0, 16.0, 25.0
 
 
 def usable_cores() -> int:
@@ -42,7 +45,9 @@ def numbers(cores: int) -> list[int]:
 class _Trial:
     """Which numbers have been tried, and how slow their passes were, as multiples of the usual time."""
 
+    before: int
     left: list[int]
+    began: float
     seen: dict[int, list[float]] = field(default_factory=dict)
 
 
@@ -61,6 +66,7 @@ class Threads:
         self._usual: dict[tuple[int, int], float] = {}
         self._recent: list[float] = []
         self._trial: _Trial | None = None
+        self._measuring = False
         self._wait_s, self._next_at = _FIRST_WAIT_S, 0.0
         #: The number that was the best on a quiet machine, see `measure`.
         self._quiet = self.number
@@ -73,6 +79,7 @@ class Threads:
         """
         if len(self._numbers) == 1:
             return
+        self._measuring = True
         times: dict[int, float] = {}
         for number in self._numbers:
             self.number = number
@@ -86,7 +93,7 @@ class Threads:
             if times[number] > 1.5 * min(times.values()):
                 break  # still fewer threads are slower still
         self.number = self._quiet = min(times, key=lambda number: times[number])
-        self._trial, self._recent = None, []
+        self._trial, self._recent, self._measuring = None, [], False
 
     def took(self, scorer: int, tokens: int, seconds: float) -> None:
         """Record a pass, and change the number where others may be faster now.
@@ -96,7 +103,7 @@ class Threads:
             tokens: in the pass.
             seconds: that it took.
         """
-        if len(self._numbers) == 1 or tokens > _LARGEST:
+        if len(self._numbers) == 1 or tokens > _LARGEST or self._measuring:
             return
         key = (scorer, (tokens - 1).bit_length())
         usual = self._usual.setdefault(key, seconds)
@@ -107,26 +114,29 @@ class Threads:
             self._tried(self._trial, slowness)
             return
         self._recent = [*self._recent[1 - _WINDOW :], slowness]
-        slow = sum(value > _SLOW for value in self._recent) >= _SLOW_PASSES
+        lost = sum(max(0.0, value - 1.0) for value in self._recent)
+        slow = lost > _LOST_PASSES or sum(value > _SLOW for value in self._recent) >= _SLOW_PASSES
         if (slow or self.number != self._quiet) and self._clock() >= self._next_at:
-            others = [number for number in self._numbers if number != self.number]
-            self._trial = _Trial(others, {self.number: self._recent[-_TRIED_PASSES:]})
+            # Fewer threads first: they lose least where another process wants the cores. The present number is last.
+            others = [number for number in reversed(self._numbers) if number != self.number]
+            self._trial = _Trial(self.number, [*others, self.number], self._clock())
             self.number = others[0]
 
     def _tried(self, trial: _Trial, slowness: float) -> None:
         seen = trial.seen.setdefault(self.number, [])
         seen.append(slowness)
-        best_other = min(median(values) for number, values in trial.seen.items() if number != self.number)
+        others = [median(values) for number, values in trial.seen.items() if number != self.number]
+        best_other = min(others, default=math.inf)
         if len(seen) < _TRIED_PASSES and slowness < _HOPELESS * best_other:
             return
         trial.left.remove(self.number)
         if trial.left:
             self.number = trial.left[0]
             return
-        before = next(iter(trial.seen))
         best = min(trial.seen, key=lambda number: median(trial.seen[number]))
-        self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S) if best == before else _FIRST_WAIT_S
-        self._next_at = self._clock() + self._wait_s
+        self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S) if best == trial.before else _FIRST_WAIT_S
+        now = self._clock()
+        self._next_at = now + max(self._wait_s, _WAIT_FACTOR * (now - trial.began))
         self.number, self._trial, self._recent = best, None, []
 
 

@@ -63,7 +63,7 @@ def test_a_quiet_machine_keeps_its_number(machine: Machine) -> None:
 def test_beside_a_busy_process_the_best_number_is_found_and_costs_little(machine: Machine) -> None:
     machine.passes(100)
     machine.times = BUSY
-    machine.passes(20)
+    machine.passes(8)
     assert machine.threads.number == 1
     took = machine.passes(2000)
     best = sum(BUSY[1] * (1 + 0.2 * (i % 5)) for i in range(2000))
