@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -26,9 +27,6 @@ from specviz.core.decoding import autoregressive
 from specviz.core.errors import SpecvizError
 from specviz.core.ports import Model
 from specviz.core.settings import Settings
-from specviz.engines.llama import model
-from specviz.engines.llama.plan import plan
-from specviz.engines.llama.trial import try_out
 from specviz.targets.local import LocalTarget
 from tests.engines.mutations import Mutator
 from tests.engines.raw_gguf import RawGguf, pieces_of
@@ -122,6 +120,9 @@ def _child(path: Path, engine: str, said: int) -> None:
     try:
         os.dup2(said, 1)
         os.dup2(said, 2)
+        if hasattr(os, "sched_setaffinity"):
+            # One core and so one thread: several would spin on a busy machine, for longer than the limit.
+            os.sched_setaffinity(0, {random.choice(list(os.sched_getaffinity(0)))})
         signal.alarm(_WALL_S)
         resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S + 1))  # also of the trial, a process of its own
         code = _use(path, engine)
@@ -148,6 +149,10 @@ def _use(path: Path, engine: str) -> int:
 
 
 def _loaded(path: Path) -> Model:
+    from specviz.engines.llama import model
+    from specviz.engines.llama.plan import plan
+    from specviz.engines.llama.trial import try_out
+
     try_out(path)
     return model.load("mutated", plan("mutated", path))
 
