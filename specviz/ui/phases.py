@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def show_header(run: Run) -> None:
-    """The guarantee and its reason, the rule in force, target and draft."""
+    """The guarantee and its reason, the rule in force, target and draft, the engine."""
     colour, name = summary.badge(run.state.guarantee)
     guarantee = run.state.guarantee
     rule = summary.rule_in_force(run.settings, run.state)
@@ -27,6 +27,8 @@ def show_header(run: Run) -> None:
         facts += f" · **{words.escape_markdown(ways)}**"
     target, draft = (words.escape_markdown(words.cut(name)) for name in (named.target, named.draft))
     pair = f"target **{target}**, draft **{draft}**"
+    if engine := summary.engine(run.state):
+        pair += f" · {words.escape_markdown(engine)}"
     reason = words.escape_markdown(guarantee.reason) if guarantee else "The guarantee is known once the run has begun."
     network = summary.network(run.settings, run.state)
     simulated = f":orange-badge[{words.escape_markdown(network)}] " if network else ""

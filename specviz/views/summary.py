@@ -61,6 +61,15 @@ def ways(state: RunState) -> str:
     return ", then ".join(words.WAYS[way] for way in state.ways)
 
 
+def engine(state: RunState) -> str:
+    """What ran the target in this process, its number format, and why it is not the usual engine; empty elsewhere."""
+    started = state.started
+    if started is None or not started.model_file:
+        return ""
+    said = f"{started.engine}, {started.precision}"
+    return f"{said}. {started.engine_note}" if started.engine_note else said
+
+
 def network(settings: Settings, state: RunState) -> str:
     """The network that was simulated for a run, or will be; empty for none."""
     of = state.started or settings

@@ -139,3 +139,21 @@ def test_the_age_of_a_baseline_is_said(age_s: float | None, way: Way | None, sai
     story = Story(way=way).round([" a"], 1, " b")
     story.events[0] = replace(cast(RunStarted, story.events[0]), baseline_age_s=age_s)
     assert said in summary.speedup(RunState().apply_all(story.events)).help
+
+
+def test_the_engine_and_why_it_is_not_the_usual_one() -> None:
+    started = RunStarted(
+        run_id="r", target="local:x", draft="none", settings={}, guarantee=Guarantee("EXACT"), vocab_size=9,
+        max_context=9, prompt_ids=(1,), prompt_text="a", started_at=0.0, engine="llama", precision="Q8_0",
+        model_file="x.gguf",
+    )  # fmt: skip
+    state = RunState()
+    assert summary.engine(state) == ""
+    state.apply(started)
+    assert summary.engine(state) == "llama, Q8_0"
+    state = RunState()
+    state.apply(replace(started, engine="mlx", precision="float32", engine_note="The processor lacks AVX2."))
+    assert summary.engine(state) == "mlx, float32. The processor lacks AVX2."
+    state = RunState()
+    state.apply(replace(started, model_file=""))
+    assert summary.engine(state) == "", "the toy has no file"
