@@ -143,7 +143,7 @@ def test_the_age_of_a_baseline_is_said(age_s: float | None, way: Way | None, sai
 
 def test_the_engine_and_why_it_is_not_the_usual_one() -> None:
     started = RunStarted(
-        run_id="r", target="local:x", draft="none", settings={}, guarantee=Guarantee("EXACT"), vocab_size=9,
+        run_id="r", target="local:x", draft="none", settings={}, guarantee=Guarantee("EXACT", ""), vocab_size=9,
         max_context=9, prompt_ids=(1,), prompt_text="a", started_at=0.0, engine="llama", precision="Q8_0",
         model_file="x.gguf",
     )  # fmt: skip
