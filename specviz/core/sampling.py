@@ -369,6 +369,8 @@ def replacement(rule: Rule, p: Row, q: Row, refused: TokenTest, rng: np.random.G
     """
     if refused.own is not None:
         return refused.own
+    if p.ids is not None and len(p.ids) == 1:
+        return int(p.ids[0])
     return draw_row(_surplus(p, q) if rule.name == "probabilistic" else p, rng)
 
 

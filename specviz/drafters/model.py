@@ -27,8 +27,9 @@ class _Seen:
     """The output of the draft model after a context.
 
     Attributes:
-        logits, q: over the columns of the draft model. best: the most probable column. tokens: the target ids of the
+        logits: over the columns of the draft model. best: the most probable column. tokens: the target ids of the
             columns; None if they are the same.
+        q: over the columns; at temperature 0, where nothing is drawn from it, the same as `row`.
         row: q over the target's ids.
         confidence: see `Drafted`.
     """
@@ -164,10 +165,13 @@ class ModelDrafter:
             width = self._vocab_limit if tokens is None else int(np.searchsorted(tokens, self._vocab_limit))
             logits, tokens = logits[:width], tokens if tokens is None else tokens[:width]
         best = most_probable(logits)
-        q = row_of(logits, sampling, best)
+        if sampling.temperature == 0:
+            q = row = Row.one_hot(best if tokens is None else int(tokens[best]))
+        else:
+            q = row_of(logits, sampling, best)
+            # Ascending token ids make the row over the draft's own tokens a sparse row over the target's.
+            row = q if tokens is None else Row(q.probs, tokens if q.ids is None else tokens[q.ids])
         confidence = expected_acceptance(logits, q) if self.min_confidence > 0 else 1.0
-        # Ascending token ids make the row over the draft's own tokens a sparse row over the target's.
-        row = q if tokens is None else Row(q.probs, tokens if q.ids is None else tokens[q.ids])
         return _Seen(logits, best, tokens, q, row, confidence)
 
     def follow(self, ids: Sequence[int], start: int, sampling: Sampling) -> Follower:
