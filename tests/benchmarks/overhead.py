@@ -2,7 +2,8 @@
 
 Everything of a round that is not a pass of a model: rows, draws, rule, events, and the trace written to a file. It is
 CPU time of the decoding thread less its time inside `Scorer.score`, so other programs disturb it little. Without
-`--engine` the models are tables of rows as peaked as SmolLM2's, and a pass costs nothing. Nothing here asserts a time.
+`--engine` the models are tables of rows as peaked as SmolLM2's, and a pass costs nothing. Beside real models the same
+work takes two to three times as long, because each pass empties the processor's caches. Nothing here asserts a time.
 
 `exp_us` is what one exp of a row takes at that time: where it is above its usual value, everything was slower.
 """
