@@ -7,7 +7,7 @@ from pathlib import Path
 from specviz.engines.gguf.read import GgufFile
 
 _NUMBER_BYTES = 2  # of the cache, which holds 16-bit floats
-_PASS, _SCORE_BYTES = 512, 4  # tokens of the largest pass, each with a score for every token of the vocabulary
+_PASS, _SCORE_BYTES = 128, 4  # tokens of the largest pass, each with a score for every token of vocabulary and context
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -20,8 +20,14 @@ def needed(file: GgufFile, context: int) -> int:
     """
     embedding = file.tensors.get("token_embd.weight")
     vocabulary = embedding.shape[-1] if embedding else 0
-    scores = min(context, _PASS) * vocabulary * _SCORE_BYTES
+    scores = min(context, _PASS) * (vocabulary + context * _heads(file)) * _SCORE_BYTES
     return file.file_bytes + context * cache_bytes(file) + scores
+
+
+def _heads(file: GgufFile) -> int:
+    """Heads of a layer; 0 where the file does not say."""
+    value = file.metadata.get(f"{file.metadata.get('general.architecture')}.attention.head_count", 0)
+    return max([v for v in (value if isinstance(value, list) else [value]) if isinstance(v, int)], default=0)
 
 
 def cache_bytes(file: GgufFile) -> int:

@@ -23,8 +23,8 @@ from specviz.engines.llama.handle import Handle
 from specviz.engines.llama.library import forget_words, last_words, library
 from specviz.engines.llama.threads import Threads
 
-CHUNK = 512  # ids per pass of a prefill: bounds memory, and how long a stop has to wait
-#: The library takes other kernels for passes of 32 tokens and more. In smaller ones each token has the bits that it has
+CHUNK = 128  # ids per pass of a prefill: bounds memory, and how long a stop has to wait; larger ones are not faster
+#: The library has other kernels for passes of 32 tokens and more. In smaller ones each token has the bits that it has
 #: alone, so all rows are computed in these: a block gives what single tokens give.
 SMALL = 31
 #: Blocks that one pass scores. Sequence 0 is the context itself.
@@ -70,6 +70,9 @@ class LlamaScorer(Scorer):
         parameters.n_ctx = max_context
         parameters.n_batch = parameters.n_ubatch = CHUNK
         parameters.n_seq_max = SEQUENCES
+        # Its fused attention is slower behind long contexts (1.4 times at 1,500 tokens of the default model), and ends
+        # the process where a key is not finite.
+        parameters.flash_attn = False
         parameters.n_threads = parameters.n_threads_batch = self._running = threads.number
         forget_words()
         self._context = api.llama_init_from_model(handle.pointer, parameters)

@@ -25,8 +25,8 @@ SMOLLM = {"block_count": 30, "embedding_length": 576, "attention__head_count": 9
 def test_weights_and_a_full_cache() -> None:
     # 30 layers, 3 heads of 64 numbers for keys and for values, 2 bytes each.
     assert cache_bytes(file(**SMOLLM)) == 30 * 3 * 64 * 2 * 2 == 23_040
-    assert needed(file(**SMOLLM), 8192) == 145 * MB + 8192 * 23_040 + 512 * 49_152 * 4
-    assert needed(file(**SMOLLM), 100) == 145 * MB + 100 * 23_040 + 100 * 49_152 * 4
+    assert needed(file(**SMOLLM), 8192) == 145 * MB + 8192 * 23_040 + 128 * (49_152 + 9 * 8192) * 4
+    assert needed(file(**SMOLLM), 100) == 145 * MB + 100 * 23_040 + 100 * (49_152 + 9 * 100) * 4
 
 
 @pytest.mark.parametrize(
