@@ -130,8 +130,10 @@ def test_a_folder_without_weights_and_a_foreign_file_are_exit_code_2(
 ) -> None:
     (tmp_path / "note.txt").write_text("x")
     (tmp_path / "cut.gguf").write_bytes(b"GGUF" + bytes(40))
+    (tmp_path / "bare").mkdir()
     for name, words in (
-        ("", "no config.json"),
+        ("bare", "no config.json"),
+        ("", "holds GGUF files, and is no model"),
         ("note.txt", "note.txt is plain text, not a GGUF file"),
         ("cut.gguf", "not a complete GGUF"),
     ):
