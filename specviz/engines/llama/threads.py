@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean, median
 from time import perf_counter
 
 #: Passes are compared with passes of about as many tokens: 1, 2, 3 to 4, 5 to 8 and so on; larger ones are a prefill.
@@ -19,10 +19,12 @@ _LARGEST = 64
 #: A pass that takes this many times the usual is slow, and this many slow passes of the last eight start a trial; so
 #: does a loss of the time of this many usual passes among them.
 _SLOW, _SLOW_PASSES, _WINDOW, _LOST_PASSES = 1.5, 5, 8, 6.0
-#: A trial gives each number this many passes, or fewer where the first is this many times slower than the best one.
-_TRIED_PASSES, _HOPELESS = 3, 2.0
-#: Seconds until other numbers are tried again; doubles up to the second figure while the same number stays the best.
-#: Never less than this many times what the trial took.
+#: A trial gives each number this many passes, or fewer where they have taken this many times what all of the best took.
+#: Means are compared: beside a busy process most passes are fast, and a few take the whole time slice of the other one.
+_TRIED_PASSES, _HOPELESS = 8, 1.5
+_MEASURED_PASSES = 3  # with each number at the load
+#: Seconds of passes until other numbers are tried again; doubles up to the second figure while one number stays the
+#: best. Never less than this many times what the trial took.
 _FIRST_WAIT_S, _LONGEST_WAIT_S, _WAIT_FACTOR = 1.0, 16.0, 25.0
 
 
@@ -67,7 +69,7 @@ class Threads:
         self._recent: list[float] = []
         self._trial: _Trial | None = None
         self._measuring = False
-        self._wait_s, self._next_at = _FIRST_WAIT_S, 0.0
+        self._wait_s, self._next_at, self._spent = _FIRST_WAIT_S, 0.0, 0.0
         #: The number that was the best on a quiet machine, see `measure`.
         self._quiet = self.number
 
@@ -85,7 +87,7 @@ class Threads:
             self.number = number
             one_pass()
             found = []
-            for _ in range(_TRIED_PASSES):
+            for _ in range(_MEASURED_PASSES):
                 began = self._clock()
                 one_pass()
                 found.append(self._clock() - began)
@@ -105,6 +107,7 @@ class Threads:
         """
         if len(self._numbers) == 1 or tokens > _LARGEST or self._measuring:
             return
+        self._spent += seconds
         key = (scorer, (tokens - 1).bit_length())
         usual = self._usual.setdefault(key, seconds)
         if seconds < usual:
@@ -116,27 +119,26 @@ class Threads:
         self._recent = [*self._recent[1 - _WINDOW :], slowness]
         lost = sum(max(0.0, value - 1.0) for value in self._recent)
         slow = lost > _LOST_PASSES or sum(value > _SLOW for value in self._recent) >= _SLOW_PASSES
-        if (slow or self.number != self._quiet) and self._clock() >= self._next_at:
+        if (slow or self.number != self._quiet) and self._spent >= self._next_at:
             # Fewer threads first: they lose least where another process wants the cores. The present number is last.
             others = [number for number in reversed(self._numbers) if number != self.number]
-            self._trial = _Trial(self.number, [*others, self.number], self._clock())
+            self._trial = _Trial(self.number, [*others, self.number], self._spent)
             self.number = others[0]
 
     def _tried(self, trial: _Trial, slowness: float) -> None:
         seen = trial.seen.setdefault(self.number, [])
         seen.append(slowness)
-        others = [median(values) for number, values in trial.seen.items() if number != self.number]
-        best_other = min(others, default=math.inf)
-        if len(seen) < _TRIED_PASSES and slowness < _HOPELESS * best_other:
+        others = [fmean(values) for number, values in trial.seen.items() if number != self.number]
+        most = _HOPELESS * _TRIED_PASSES * min(others, default=math.inf)
+        if len(seen) < _TRIED_PASSES and sum(seen) < most:
             return
         trial.left.remove(self.number)
         if trial.left:
             self.number = trial.left[0]
             return
-        best = min(trial.seen, key=lambda number: median(trial.seen[number]))
+        best = min(trial.seen, key=lambda number: fmean(trial.seen[number]))
         self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S) if best == trial.before else _FIRST_WAIT_S
-        now = self._clock()
-        self._next_at = now + max(self._wait_s, _WAIT_FACTOR * (now - trial.began))
+        self._next_at = self._spent + max(self._wait_s, _WAIT_FACTOR * (self._spent - trial.began))
         self.number, self._trial, self._recent = best, None, []
 
 
