@@ -7,6 +7,7 @@ rest, so no caller has to remove rejected draft tokens.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import weakref
 from collections.abc import Sequence
 from time import perf_counter
@@ -29,6 +30,8 @@ CHUNK = 128  # ids per pass of a prefill: bounds memory, and how long a stop has
 SMALL = 31
 #: Blocks that one pass scores. Sequence 0 is the context itself.
 SEQUENCES = 16
+#: Tells the passes of one scorer from those of another. An `id` is used again when a scorer is gone.
+_SERIALS = itertools.count()
 
 
 class LlamaScorer(Scorer):
@@ -65,6 +68,7 @@ class LlamaScorer(Scorer):
     ) -> None:
         self._name, self._handle, self._threads, self._chunk = name, handle, threads, chunk
         self._vocab_size, self._width, self._max_context, self._inputs = vocab_size, width, max_context, inputs
+        self._serial = next(_SERIALS)
         self._api = api = library()
         parameters = api.llama_context_default_params()
         parameters.n_ctx = max_context
@@ -260,7 +264,7 @@ class LlamaScorer(Scorer):
         if not rows:
             return np.empty((0, self._width), np.float32)
         pointer = api.llama_get_logits(self._context)  # waits for the end of the pass
-        self._threads.took(id(self), count, perf_counter() - began)
+        self._threads.took(self._serial, count, perf_counter() - began)
         address = ctypes.cast(pointer, ctypes.c_void_p).value
         memory: Any = (ctypes.c_float * (rows * self._width)).from_address(address or 0)
         memory.owner = self  # the library frees this memory with the context

@@ -62,7 +62,7 @@ class Threads:
     """
 
     def __init__(self, fixed: int | None = None, clock: Callable[[], float] = perf_counter) -> None:
-        self._fixed, self._clock = fixed, clock
+        self._clock = clock
         self._numbers = [fixed] if fixed else numbers(usable_cores())
         self.number = self._numbers[0]
         self._usual: dict[tuple[int, int], float] = {}
